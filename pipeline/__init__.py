@@ -1,0 +1,1 @@
+"""One entry point a stage; ``dvc.yaml`` says which reads what."""

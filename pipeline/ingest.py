@@ -1,0 +1,44 @@
+"""ingest: raw files -> documents, dropped (read, cleaned, every loss counted). Argument: set."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.runner import Stage, progress, run, write_json
+from simckp import records
+from simckp.documents.cleaning import Cleaner
+from simckp.documents.readers import corpus_files, read_jsonl
+from simckp.params import TRAIN, VALID
+
+
+def main(set_name: str) -> None:
+    """Read one document set."""
+    with Stage("ingest", set_name, uses=["limit", "shard_rows", f"corpora.{set_name}", "cleaning"]) as stage:
+        params = stage.params
+        corpus = params.corpora[set_name]
+        files = corpus_files(Path(corpus.path), corpus.files)
+        raw = progress((document for file in files for document in read_jsonl(file)), stage.title)
+        filtered = set_name in (TRAIN, VALID)
+        cleaner = Cleaner(set_name, filtered=filtered, policy=params.cleaning.policy, limit=params.limit)
+        losses: list[records.Dropped] = []
+
+        def kept() -> Iterator[records.Document]:
+            for row in cleaner.clean(raw):
+                if "reason" in row:
+                    losses.append(row)
+                else:
+                    yield row
+
+        documents = Path("data/documents", set_name)
+        count = records.write_dataset(documents, kept(), name="documents", shard_rows=params.shard_rows)
+        records.write_dataset(
+            Path("data/dropped", set_name), losses, name="dropped", shard_rows=params.shard_rows
+        )
+        reasons = Counter(f"{loss['what']}: {loss['reason']}" for loss in losses)
+        write_json(Path(f"metrics/ingest-{set_name}.json"), {"documents": count, "dropped": dict(reasons)})
+        logging.getLogger("pipeline").info("ingest %s: %d documents, dropped %s", set_name, count, dict(reasons))
+
+
+if __name__ == "__main__":
+    run(main, arguments=1)

@@ -1,0 +1,36 @@
+"""overgenerate: documents, models/extractor -> generations (unique phrases of all beams). Arguments: seed, set."""
+
+from functools import partial
+from pathlib import Path
+
+from pipeline.runner import Stage, run
+from simckp import records
+from simckp.generation.overgenerate import overgenerate
+from simckp.models.backbones import best_device
+from simckp.models.extractor import load_extractor
+
+
+def main(seed: str, set_name: str) -> None:
+    """Generate for one document set with one seed's extractor-generator."""
+    source, folder = Path("data/documents", set_name), Path("models/extractor", seed)
+    uses = ["shard_rows", "extractor.max_source_tokens", "generation"]
+    with Stage("overgenerate", seed, set_name, uses=uses, inputs=[source, folder]) as stage:
+        model, tokenizer = load_extractor(folder)
+        stage.transform(
+            partial(
+                overgenerate,
+                model=model.to(best_device()),
+                tokenizer=tokenizer,
+                settings=stage.params.generation,
+                max_tokens=stage.params.extractor.max_source_tokens,
+            ),
+            records.read_dataset(source, name="documents"),
+            Path("data/generations", seed, set_name),
+            name="generations",
+            total=records.count_rows(source),
+            piece_rows=stage.params.generation.checkpoint_documents,
+        )
+
+
+if __name__ == "__main__":
+    run(main, arguments=2)

@@ -1,0 +1,189 @@
+"""What every stage has: its checked parameters, a scratch folder that survives a kill, a lock, and plain errors."""
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from modulefinder import ModuleFinder
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tqdm import tqdm
+
+from simckp import records
+from simckp.errors import SimCKPError
+from simckp.execution import Rows, available_cores, map_pieces
+from simckp.params import Params, read_params
+
+PARAMS = Path("params.yaml")
+_LOG = logging.getLogger("pipeline")
+
+
+class Stage:
+    """One run of one stage, as a context manager.
+
+    ``scratch`` belongs to exactly this stage, item, parameters, code and inputs: what is found there was made by the
+    same computation, so that a run that was killed goes on from it. It is removed when the stage ends well. The
+    stage fails if its code or parameters were changed while it ran, since DVC would record the new ones with the
+    old result.
+
+    Args:
+        name: The stage's name, that of its module in ``pipeline/``.
+        item: Set, seed or both; empty if the stage has only one.
+        uses: Dotted parameters that the result depends on, as in ``dvc.yaml``.
+        inputs: Files and folders that the result depends on.
+    """
+
+    def __init__(self, name: str, *item: str, uses: Iterable[str], inputs: Iterable[Path] = ()) -> None:
+        self.params = read_params(PARAMS)
+        self.title = " ".join((name, *item))
+        self._name, self._uses, self._inputs = name, tuple(uses), tuple(inputs)
+        self._state = self._code_and_parameters()
+        root = Path(os.environ.get("DVC_ROOT", ".")) / ".scratch" / name / "-".join(item or ("all",))
+        self._lock_path = root / "lock"
+        self.scratch = root / self._fingerprint()
+
+    def __enter__(self) -> Self:
+        self._lock_path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = self._lock_path.open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            message = f"stage '{self.title}' is already running in another process; wait for it or end it"
+            raise SimCKPError(message) from error
+        for stale in self._lock_path.parent.iterdir():
+            if stale not in (self._lock_path, self.scratch):
+                shutil.rmtree(stale, ignore_errors=True)
+        if self.scratch.exists():
+            _LOG.info("%s: goes on from %s", self.title, self.scratch)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                if self._code_and_parameters() != self._state:
+                    message = f"code or parameters of stage '{self.title}' changed while it ran; run it again"
+                    raise SimCKPError(message)
+                shutil.rmtree(self.scratch, ignore_errors=True)
+        finally:
+            self._lock.close()
+
+    def transform(
+        self,
+        function: Callable[[Rows], Rows],
+        rows: Iterable[Any],
+        target: Path,
+        *,
+        name: str,
+        total: int,
+        piece_rows: int | None = None,
+        processes: bool = False,
+    ) -> None:
+        """Write the data set ``name`` to ``target``: ``function`` applied to pieces of ``rows``, resumable.
+
+        Args:
+            function: Rows to rows; picklable if ``processes``.
+            rows: Input rows.
+            target: Folder of the result.
+            name: Data set of the result.
+            total: Number of input rows, for the progress bar and the choice of processes.
+            piece_rows: Rows a piece; a shard's by default.
+            processes: Whether several processes may work on pieces.
+        """
+        size = piece_rows or self.params.shard_rows
+        workers = min(available_cores(), -(-total // size)) if processes else 1
+        pieces = map_pieces(
+            function, rows, name=name, piece_rows=size, scratch=self.scratch, workers=max(1, workers)
+        )
+        done = (row for piece in progress(pieces, self.title, -(-total // size)) for row in piece)
+        records.write_dataset(target, done, name=name, shard_rows=self.params.shard_rows)
+
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256(repr(self._state).encode())
+        for path in self._inputs:
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file():
+                    digest.update(str(file.relative_to(path)).encode() + file_digest(file))
+        return digest.hexdigest()[:16]
+
+    def _code_and_parameters(self) -> tuple[str, str]:
+        tree = read_params(PARAMS).model_dump(by_alias=True, mode="json")
+        used = {key: _dig(tree, key) for key in self._uses}
+        code = hashlib.sha256()
+        for path in sorted(imported_files(Path(__file__).with_name(f"{self._name}.py"))):
+            code.update(path.read_bytes())
+        return json.dumps(used, sort_keys=True), code.hexdigest()
+
+
+def imported_files(script: Path) -> set[Path]:
+    """Return the project's own files that a script imports, directly or not, itself included."""
+    root = Path(__file__).resolve().parent.parent
+    finder = ModuleFinder(path=[str(root)])
+    finder.run_script(str(script))
+    files = {Path(module.__file__).resolve() for module in finder.modules.values() if module.__file__}
+    return {file for file in files if file.is_relative_to(root) and ".venv" not in file.parts}
+
+
+def file_digest(path: Path) -> bytes:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").digest()
+
+
+def progress(items: Iterable[Any], title: str, total: int | None = None) -> Iterator[Any]:
+    """Yield items with a progress bar on a terminal, and none in a pipe."""
+    yield from tqdm(items, desc=title, total=total, disable=not sys.stderr.isatty())
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write JSON with sorted keys, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    temporary.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def run(main: Callable[..., None], *, arguments: int) -> None:
+    """Call a stage's ``main`` with the command line's arguments; a user's mistake is one sentence, no traceback."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    _quiet_transformers()
+    given = sys.argv[1:]
+    if len(given) != arguments:
+        sys.exit(f"{sys.argv[0]}: expected {arguments} arguments as in dvc.yaml, found {given}")
+    try:
+        main(*given)
+    except SimCKPError as error:
+        sys.exit(f"error: {error}")
+
+
+def _quiet_transformers() -> None:
+    """Keep reports on weights that are meant to be new, and bars for milliseconds, out of a stage's log."""
+    library = sys.modules.get("transformers")
+    if library is not None:
+        library.utils.logging.set_verbosity_error()
+        library.utils.logging.disable_progress_bar()
+
+
+def corpus_names(params: Params) -> list[str]:
+    """Return the names of all document sets, training first."""
+    return list(params.corpora)
+
+
+def prune(folder: Path, names: Iterable[str]) -> None:
+    """Delete results of sets that ``params.yaml`` no longer names, so that a stage that reads the folder sees none."""
+    kept = set(names)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name not in kept:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _dig(tree: Any, dotted: str) -> Any:
+    for key in dotted.split("."):
+        tree = tree[key]
+    return tree

@@ -1,0 +1,26 @@
+"""tag: documents -> tagged (words, treebank tags, character offsets). Argument: set."""
+
+from functools import partial
+from pathlib import Path
+
+from pipeline.runner import Stage, run
+from simckp import records
+from simckp.candidates.tagging import tag_documents
+
+
+def main(set_name: str) -> None:
+    """Tag one document set."""
+    source = Path("data/documents", set_name)
+    with Stage("tag", set_name, uses=["shard_rows", "tagger"], inputs=[source]) as stage:
+        stage.transform(
+            partial(tag_documents, settings=stage.params.tagger),
+            records.read_dataset(source, name="documents"),
+            Path("data/tagged", set_name),
+            name="tagged",
+            total=records.count_rows(source),
+            processes=True,
+        )
+
+
+if __name__ == "__main__":
+    run(main, arguments=1)

@@ -1,0 +1,27 @@
+"""train_extractor: documents, candidates, duplicates -> models/extractor (stage 1). Argument: seed."""
+
+from pathlib import Path
+
+from pipeline import training
+from pipeline.runner import Stage, run
+from simckp.training.recipes import train_extractor
+
+CANDIDATES = Path("data/candidates")
+
+
+def main(seed: str) -> None:
+    """Train the extractor-generator with one seed."""
+    uses = ["lambda", "extractor", "selection.minimum"]
+    with Stage("train_extractor", seed, uses=uses, inputs=training.inputs(CANDIDATES)) as stage:
+        params = stage.params
+        trained = train_extractor(
+            *training.rows(stage, "candidates", CANDIDATES),
+            params.extractor,
+            training.settings(stage, seed),
+            contrastive_weight=params.lambda_,
+        )
+        training.keep(trained, "extractor", seed)
+
+
+if __name__ == "__main__":
+    run(main, arguments=1)

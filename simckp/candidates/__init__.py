@@ -1,0 +1,1 @@
+"""From documents to candidate phrases: tagging, alignment of words, Algorithm 1."""

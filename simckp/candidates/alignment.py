@@ -1,0 +1,83 @@
+"""Words as Algorithm 1 wants them: compounds whole, every word a slice of the text.
+
+Taggers cut differently: spaCy and recent CoreNLP split "peer-to-peer" in five, CoreNLP 3.6 (the paper's) keeps it
+whole. Here a hyphenated compound is always one word, as is "C++", "C#", ".NET" and KP20k's "<digit>".
+"""
+
+import re
+from dataclasses import dataclass
+
+from simckp.text import DIGIT
+
+_LETTER = r"[^\W_]"
+_HYPHEN = "[-\u2010\u2011\u2012\u2013\u2212]"
+_COMPOUND = re.compile(
+    rf"{DIGIT}"
+    rf"|{_LETTER}+(?:['\u2019.]?{_HYPHEN}(?:{DIGIT}|{_LETTER}+))+(?:[+#]+(?!\w))?"
+    rf"|\b[A-Za-z](?:\+\+|#)(?!\w)"
+    rf"|(?<!\S)\.(?=[A-Z]{_LETTER}){_LETTER}+"
+)
+_ALPHANUMERIC = re.compile(_LETTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One tagged word: ``text[start:end]`` in code points, with its treebank tag."""
+
+    tag: str
+    start: int
+    end: int
+
+
+def join_compounds(text: str, words: list[Word]) -> list[Word]:
+    """Join the words that make up one compound; the tag is that of its last part with a letter or digit.
+
+    Args:
+        text: The document's text.
+        words: Non-overlapping words in text order.
+
+    Returns:
+        Words in text order, every word of the input inside exactly one of them.
+    """
+    compounds = [match.span() for match in _COMPOUND.finditer(text)]
+    joined: list[Word] = []
+    position = 0
+    for start, end in compounds:
+        while position < len(words) and words[position].end <= start:
+            joined.append(words[position])
+            position += 1
+        first = position
+        while position < len(words) and words[position].start < end:
+            position += 1
+        joined.extend(_join(text, words[first:position]))
+    return joined + words[position:]
+
+
+def _join(text: str, parts: list[Word]) -> list[Word]:
+    if len(parts) < 2:
+        return parts
+    start, end = parts[0].start, parts[-1].end
+    if text[start:end] == DIGIT:
+        return [Word("CD", start, end)]
+    heads = [part for part in parts if _ALPHANUMERIC.search(text[part.start : part.end])]
+    return [Word((heads or parts)[-1].tag, start, end)]
+
+
+def code_point_offsets(text: str, utf16_offsets: list[int]) -> list[int]:
+    """Turn offsets in UTF-16 code units (Java's) into code points.
+
+    Raises:
+        ValueError: An offset points into the middle of a surrogate pair or beyond the text.
+    """
+    if text.isascii():
+        if utf16_offsets and max(utf16_offsets) > len(text):
+            raise ValueError(f"offset {max(utf16_offsets)} lies beyond the text of {len(text)} characters")
+        return utf16_offsets
+    position, points = 0, {0: 0}
+    for index, character in enumerate(text, start=1):
+        position += 2 if ord(character) > 0xFFFF else 1
+        points[position] = index
+    try:
+        return [points[offset] for offset in utf16_offsets]
+    except KeyError as error:
+        raise ValueError(f"UTF-16 offset {error} is no character boundary of the text") from error

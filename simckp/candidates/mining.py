@@ -1,0 +1,168 @@
+"""Hard negative phrase mining: Choi et al. 2023, Algorithm 1 and the tag sets of its appendix."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntFlag
+from functools import lru_cache
+
+from simckp.records import Candidate, Document, Mined, Span, Tagged
+from simckp.text import StemmedText, candidate_key, is_present, single_spaced, stems, without_joints, word_stems
+
+
+class TagSet(IntFlag):
+    """The tag sets of the paper's appendix; a tag in none of them ends a phrase."""
+
+    OUTSIDE = 0
+    INDEPENDENT = 1
+    DEPENDENT = 2
+    START_DEPENDENT = 4
+    END_DEPENDENT = 8
+
+
+_EXACT = {
+    **dict.fromkeys(("CD", "FW", "GW", "ADD"), TagSet.INDEPENDENT),
+    **dict.fromkeys(("CC", "POS", "HYPH", "IN"), TagSet.DEPENDENT),
+    "RP": TagSet.START_DEPENDENT,
+    **dict.fromkeys(("DT", "AFX", "LS"), TagSet.END_DEPENDENT),
+}
+_INDEPENDENT_PREFIXES = ("NN", "VB", "JJ", "RB")
+
+_MAY_START = TagSet.INDEPENDENT | TagSet.END_DEPENDENT
+_MAY_END = TagSet.INDEPENDENT | TagSet.START_DEPENDENT
+
+
+@lru_cache(maxsize=1024)
+def tag_set(tag: str) -> TagSet:
+    """Return the tag set of a treebank tag.
+
+    >>> tag_set("NNS").name, tag_set("IN").name, tag_set("TO").name
+    ('INDEPENDENT', 'DEPENDENT', 'OUTSIDE')
+    """
+    if tag.startswith(_INDEPENDENT_PREFIXES):
+        return TagSet.INDEPENDENT
+    return _EXACT.get(tag, TagSet.OUTSIDE)
+
+
+def phrase_spans(tags: Iterable[str], *, max_words: int) -> Iterator[tuple[int, int]]:
+    """Yield the word ranges ``[start, end)`` that Algorithm 1 takes for candidates, in its order.
+
+    A phrase chunk is a maximal run of tags that stand in some tag set. Within it, a candidate starts with an
+    independent or end-dependent word, ends with an independent or start-dependent one, and has at most ``max_words``
+    words (``len(span.split()) >= n`` in line 8 stops the growth).
+
+    Line 5 of Algorithm 1 also takes a single end-dependent word (a determiner, affix or list marker alone); its prose
+    says such a word cannot end a phrase, and the authors' code does not take it. Neither do we.
+    """
+    sets = [int(tag_set(tag)) for tag in tags]
+    may_start, may_end, independent = int(_MAY_START), int(_MAY_END), int(TagSet.INDEPENDENT)
+    for start, first in enumerate(sets):
+        if not first & may_start:
+            continue
+        if first & independent:
+            yield start, start + 1
+        for end in range(start + 1, min(start + max_words, len(sets))):
+            if not sets[end]:
+                break
+            if sets[end] & may_end:
+                yield start, end + 1
+
+
+def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
+    """Mine the candidates of one document and label them with its gold keyphrases.
+
+    Phrases with equal stems (blind to hyphens and apostrophes) are one candidate with all its occurrences; its
+    surface is that of the first. Phrases whose key is empty (only joints and marks that stem to nothing) are none.
+
+    Args:
+        document: The document; its keyphrases give the labels.
+        tagged: Its words.
+        max_words: n of Algorithm 1.
+
+    Returns:
+        Candidates in order of first occurrence. Gold keyphrases are split into present ones that were mined, absent
+        ones, and ``missed_targets``: present in the text, but not among the candidates.
+    """
+    text = document["text"]
+    words = [word_stems(text[start:end]) for start, end in zip(tagged["starts"], tagged["ends"], strict=True)]
+    occurrences: dict[str, list[Span]] = defaultdict(list)
+    for first, last in phrase_spans(tagged["tags"], max_words=max_words):
+        key = " ".join([token for word in words[first:last] for token in word])
+        if any(character.isalnum() for character in key):
+            occurrences[key].append(Span(start=tagged["starts"][first], end=tagged["ends"][last - 1]))
+    present, absent, missed = split_targets(document, set(occurrences))
+    gold = {candidate_key(phrase) for phrase in present}
+    return Mined(
+        id=document["id"],
+        phrases=[
+            Candidate(
+                key=key,
+                surface=single_spaced(text[spans[0]["start"] : spans[0]["end"]]),
+                spans=spans,
+                label=key in gold,
+            )
+            for key, spans in occurrences.items()
+        ],
+        present_targets=present,
+        absent_targets=absent,
+        missed_targets=missed,
+    )
+
+
+def split_targets(document: Document, mined: set[str]) -> tuple[list[str], list[str], list[str]]:
+    """Split the gold keyphrases of a document into present and mined, absent, and present but not mined.
+
+    Two gold keyphrases with the same key count once, the first one kept.
+    """
+    text = StemmedText(without_joints(stems(document["text"])))
+    present, absent, missed = [], [], []
+    seen: set[str] = set()
+    for phrase in document["keyphrases"]:
+        key = candidate_key(phrase)
+        if not key or key in seen:
+            continue
+        seen.add(key)
+        if not is_present(tuple(key.split(" ")), text):
+            absent.append(phrase)
+        elif key in mined:
+            present.append(phrase)
+        else:
+            missed.append(phrase)
+    return present, absent, missed
+
+
+def mine_pairs(pairs: list[tuple[Document, Tagged]], *, max_words: int) -> list[Mined]:
+    """Mine several documents, each given with its words."""
+    return [mine(document, tagged, max_words=max_words) for document, tagged in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How many present gold keyphrases Algorithm 1 finds."""
+
+    documents: int
+    candidates: int
+    mined: int
+    missed: int
+
+    @classmethod
+    def of(cls, rows: Iterable[Mined]) -> "Recall":
+        """Count over the rows of a candidates data set."""
+        documents = candidates = mined = missed = 0
+        for row in rows:
+            documents += 1
+            candidates += len(row["phrases"])
+            mined += len(row["present_targets"])
+            missed += len(row["missed_targets"])
+        return cls(documents, candidates, mined, missed)
+
+    def figures(self) -> dict[str, float]:
+        """Return counts, candidates per document and the recall (0 without present gold) as metrics."""
+        present = self.mined + self.missed
+        return {
+            "documents": self.documents,
+            "candidates_per_document": round(self.candidates / max(self.documents, 1), 2),
+            "present_gold": present,
+            "missed_gold": self.missed,
+            "candidate_recall": round(self.mined / present, 6) if present else 0.0,
+        }

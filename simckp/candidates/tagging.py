@@ -1,0 +1,173 @@
+"""Part-of-speech taggers by name; all give words, treebank tags and code point offsets into the text."""
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Protocol
+
+from simckp.candidates.alignment import Word, code_point_offsets, join_compounds
+from simckp.errors import SimCKPError
+from simckp.params import Tagger
+from simckp.records import Document, Tagged
+
+_CORENLP_TIMEOUT_SECONDS = 120.0
+_SPACY_COMPONENTS = ("tok2vec", "transformer", "tagger")
+
+
+class WordTagger(Protocol):
+    """Turns texts into tagged words, one list a text, in order."""
+
+    def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
+        """Yield the words of each text; white space alone is no word."""
+        ...
+
+
+class SpacyTagger:
+    """spaCy's tagger; only the components that tags need are loaded.
+
+    Raises:
+        SimCKPError: The model is not installed or has no tagger.
+    """
+
+    def __init__(self, model: str) -> None:
+        import spacy
+
+        try:
+            self._pipeline = spacy.load(model)
+        except OSError as error:
+            message = f"tagger.model: the spaCy model {model!r} is not installed ({error})"
+            raise SimCKPError(message) from error
+        if "tagger" not in self._pipeline.pipe_names:
+            raise SimCKPError(f"tagger.model: the spaCy model {model!r} has no tagger")
+        unused = [name for name in self._pipeline.pipe_names if name not in _SPACY_COMPONENTS]
+        for name in unused:
+            self._pipeline.remove_pipe(name)
+        # The limit guards the memory of parser and entity recogniser, which are gone.
+        self._pipeline.max_length = 1 << 31
+
+    def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
+        """Yield the words of each text."""
+        for parsed in self._pipeline.pipe(texts, batch_size=64):
+            yield [Word(t.tag_, t.idx, t.idx + len(t.text)) for t in parsed if not t.is_space]
+
+
+class CoreNLPTagger:
+    """A Stanford CoreNLP server, the paper's tagger.
+
+    Offsets come as code points if the server was started with ``tokenize.codepoint``, else as UTF-16 code units.
+    Bracket tokens (``-LRB-``) are taken by their offsets, so that the text keeps its brackets.
+
+    Raises:
+        SimCKPError: The server cannot be reached, or answers something else than CoreNLP's JSON.
+    """
+
+    def __init__(self, url: str) -> None:
+        properties = json.dumps(
+            {"annotators": "tokenize,ssplit,pos", "outputFormat": "json", "tokenize.codepoint": "true"}
+        )
+        self._url = url
+        self._request_url = f"{url.rstrip('/')}/?{urllib.parse.urlencode({'properties': properties})}"
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise SimCKPError(f"tagger.url: {url!r} is no http or https address")
+
+    def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
+        """Yield the words of each text; one request a text, none for an empty one."""
+        for text in texts:
+            yield self._words(text, self._annotate(text)) if text.strip() else []
+
+    def _annotate(self, text: str) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
+            self._request_url, data=text.encode("utf-8"), headers={"Content-Type": "text/plain; charset=utf-8"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_CORENLP_TIMEOUT_SECONDS) as response:  # noqa: S310
+                answer = json.load(response)
+        except urllib.error.HTTPError as error:
+            detail = error.read(300).decode("utf-8", "replace").strip()
+            raise SimCKPError(f"CoreNLP at {self._url} answered {error.code}: {detail}") from error
+        except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise SimCKPError(f"CoreNLP at {self._url} cannot be used: {error}") from error
+        if not isinstance(answer, dict) or not isinstance(answer.get("sentences"), list):
+            raise SimCKPError(f"CoreNLP at {self._url} answered JSON without 'sentences'")
+        return answer
+
+    def _words(self, text: str, answer: dict[str, Any]) -> list[Word]:
+        tokens = [token for sentence in answer["sentences"] for token in sentence.get("tokens", [])]
+        try:
+            if tokens and "codepointOffsetBegin" in tokens[0]:
+                starts = [int(token["codepointOffsetBegin"]) for token in tokens]
+                ends = [int(token["codepointOffsetEnd"]) for token in tokens]
+            else:
+                starts = code_point_offsets(text, [int(token["characterOffsetBegin"]) for token in tokens])
+                ends = code_point_offsets(text, [int(token["characterOffsetEnd"]) for token in tokens])
+            tags = [str(token["pos"]) for token in tokens]
+        except (KeyError, ValueError) as error:
+            raise SimCKPError(f"CoreNLP at {self._url} gave a token without usable offsets or tag: {error}") from error
+        words = [Word(tag, start, end) for tag, start, end in zip(tags, starts, ends, strict=True)]
+        return [word for word in words if word.start < word.end]
+
+
+class NltkTagger:
+    """NLTK's Treebank tokenizer and averaged perceptron tagger.
+
+    Raises:
+        SimCKPError: The tagger's data is not installed.
+    """
+
+    def __init__(self) -> None:
+        from nltk.tag.perceptron import PerceptronTagger
+        from nltk.tokenize import NLTKWordTokenizer
+
+        try:
+            self._tagger = PerceptronTagger()
+        except LookupError as error:
+            message = "tagger.name: NLTK's data 'averaged_perceptron_tagger_eng' is not installed (nltk.download)"
+            raise SimCKPError(message) from error
+        self._tokenizer = NLTKWordTokenizer()
+
+    def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
+        """Yield the words of each text."""
+        for text in texts:
+            spans = list(self._tokenizer.span_tokenize(text))
+            tagged = self._tagger.tag([text[start:end] for start, end in spans])
+            yield [Word(str(tag), start, end) for (start, end), (_, tag) in zip(spans, tagged, strict=True)]
+
+
+def load_tagger(settings: Tagger) -> WordTagger:
+    """Return the tagger that the parameters name.
+
+    Raises:
+        SimCKPError: It cannot be used here; the message says what is missing.
+    """
+    if settings.name == "spacy":
+        return SpacyTagger(settings.model)
+    if settings.name == "corenlp":
+        return CoreNLPTagger(settings.url or "")
+    return NltkTagger()
+
+
+@lru_cache(maxsize=1)
+def _loaded(settings: Tagger) -> WordTagger:
+    """Keep the tagger of a worker process from piece to piece."""
+    return load_tagger(settings)
+
+
+def tag_documents(documents: list[Document], *, settings: Tagger) -> list[Tagged]:
+    """Tag documents; compounds are joined (see :mod:`simckp.candidates.alignment`)."""
+    texts = [document["text"] for document in documents]
+    tagged = []
+    for document, words in zip(documents, _loaded(settings).tag(texts), strict=True):
+        joined = join_compounds(document["text"], words)
+        tagged.append(
+            Tagged(
+                id=document["id"],
+                words=[document["text"][word.start : word.end] for word in joined],
+                tags=[word.tag for word in joined],
+                starts=[word.start for word in joined],
+                ends=[word.end for word in joined],
+            )
+        )
+    return tagged

@@ -1,0 +1,157 @@
+"""From raw records to documents: entities, tags, one text with offsets, keyphrases cleaned one by one."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from simckp.documents.readers import RawDocument
+from simckp.errors import InputError
+from simckp.records import Document, Dropped
+from simckp.text import scoring_key, single_spaced
+
+Policy = Literal["per_keyphrase", "published"]
+
+_INLINE = "a|abbr|b|big|cite|code|em|font|i|italic|kbd|mark|small|span|strike|strong|sub|sup|tt|u"
+_BLOCK = "article|blockquote|body|br|dd|div|dl|dt|h[1-6]|head|hr|html|li|ol|p|pre|sec|section|table|td|th|tr|title|ul"
+# Only names of markup elements: "<digit>" and "a < b" are text.
+_INLINE_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_INLINE})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_BLOCK_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_BLOCK})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SENTENCE_END = (".", "!", "?", "\u3002")
+_PUBLISHED = re.compile(r"[A-Za-z0-9 '-]+")
+_ALPHANUMERIC = re.compile(r"[^\W_]")
+_MOST_UNESCAPING = 3
+
+
+def clean_text(text: str) -> str:
+    """Unescape entities, remove markup tags and make control characters blanks; white space stays as it is.
+
+    Entities come first, since exports hold escaped tags (``&lt;br&gt;``); some are escaped twice.
+
+    >>> clean_text("<p>R&amp;amp;D &lt;br&gt; of a &lt; b</p>").split()
+    ['R&D', 'of', 'a', '<', 'b']
+    """
+    for _ in range(_MOST_UNESCAPING):
+        unescaped = html.unescape(text)
+        if unescaped == text:
+            break
+        text = unescaped
+    text = _BLOCK_TAG.sub(" ", _INLINE_TAG.sub("", text))
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
+def compose(title: str, abstract: str) -> str:
+    """Return the text that models read: ``title. abstract`` (no second full stop after a title that has one)."""
+    title, abstract = title.strip(), abstract.strip()
+    if not title or not abstract:
+        return title or abstract
+    return f"{title} {abstract}" if title.endswith(_SENTENCE_END) else f"{title}. {abstract}"
+
+
+def split_keyphrases(given: list[Any] | str | None) -> list[Any]:
+    """Return keyphrases as a list; one string is cleaned and then split at ``;``, a list is never split again."""
+    if given is None:
+        return []
+    return clean_text(given).split(";") if isinstance(given, str) else given
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """Turns the raw records of one set into documents and counts what it drops, reason by reason.
+
+    Args:
+        set_name: Name of the document set; goes into the records and into made-up ids.
+        filtered: Whether keyphrases and documents may be dropped (training and validation sets). Of a test set only
+            keyphrases that are no text or empty are dropped.
+        policy: See :class:`simckp.params.Cleaning`.
+        limit: Documents to keep at most; the rest is dropped with reason ``limit``.
+    """
+
+    set_name: str
+    filtered: bool
+    policy: Policy = "per_keyphrase"
+    limit: int | None = None
+    _rows_by_id: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _kept: int = 0
+
+    def clean(self, raw_documents: Iterable[RawDocument]) -> Iterator[Document | Dropped]:
+        """Yield each document, and before it what was dropped of it; a dropped document yields only its reason.
+
+        Raises:
+            InputError: Two records have the same id.
+        """
+        for number, raw in enumerate(raw_documents, start=1):
+            identifier = self._identify(raw, number)
+            if self.limit is not None and self._kept >= self.limit:
+                yield _dropped(raw, identifier, "document", "limit", f"limit is {self.limit}")
+                continue
+            text = compose(clean_text(raw.title), clean_text(raw.abstract))
+            kept, losses = self._clean_keyphrases(raw, identifier)
+            yield from losses
+            reason = self._refusal(text, kept, losses)
+            if reason is not None:
+                yield _dropped(raw, identifier, "document", *reason)
+                continue
+            self._kept += 1
+            yield Document(
+                id=identifier,
+                title=clean_text(raw.title),
+                abstract=clean_text(raw.abstract),
+                text=text,
+                keyphrases=kept,
+                set=self.set_name,
+            )
+
+    def _identify(self, raw: RawDocument, number: int) -> str:
+        identifier = raw.id if raw.id is not None else f"{self.set_name}-{number:07d}"
+        if identifier in self._rows_by_id:
+            file, row = self._rows_by_id[identifier]
+            raise InputError(raw.file, raw.row, "id", f"{identifier!r} is the id of {file}:{row} as well")
+        self._rows_by_id[identifier] = str(raw.file), raw.row
+        return identifier
+
+    def _clean_keyphrases(self, raw: RawDocument, identifier: str) -> tuple[list[str], list[Dropped]]:
+        kept: list[str] = []
+        losses: list[Dropped] = []
+        seen: set[str] = set()
+        for given in split_keyphrases(raw.keyphrases):
+            cleaned = single_spaced(clean_text(given)) if isinstance(given, str) else ""
+            reason = self._keyphrase_fault(given, cleaned, seen)
+            if reason is None:
+                kept.append(cleaned)
+                seen.add(scoring_key(cleaned))
+            elif given != "":
+                losses.append(_dropped(raw, identifier, "keyphrase", reason, repr(given)[:200]))
+        return kept, losses
+
+    def _keyphrase_fault(self, given: object, cleaned: str, seen: set[str]) -> str | None:
+        if not isinstance(given, str):
+            return "no_text"
+        if not cleaned:
+            return "empty"
+        if not self.filtered:
+            return None
+        if not _ALPHANUMERIC.search(cleaned):
+            return "no_letter_or_digit"
+        if scoring_key(cleaned) in seen:
+            return "duplicate"
+        if self.policy == "published" and not _PUBLISHED.fullmatch(cleaned):
+            return "character"
+        return None
+
+    def _refusal(self, text: str, kept: list[str], losses: list[Dropped]) -> tuple[str, str] | None:
+        if not self.filtered:
+            return None
+        if not _ALPHANUMERIC.search(text):
+            return "no_text", "neither title nor abstract has a letter or digit"
+        unpublished = [loss["detail"] for loss in losses if loss["reason"] == "character"]
+        if unpublished:
+            return "keyphrase_character", f"published cleaning: {unpublished[0]}"
+        return None if kept else ("no_gold", "no keyphrase to learn from")
+
+
+def _dropped(raw: RawDocument, identifier: str, what: str, reason: str, detail: str) -> Dropped:
+    return Dropped(id=identifier, file=str(raw.file), row=raw.row, what=what, reason=reason, detail=detail)

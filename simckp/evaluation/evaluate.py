@@ -1,0 +1,108 @@
+"""Score the predictions of a document set under several profiles at once."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simckp.evaluation.bootstrap import corpus_metrics
+from simckp.evaluation.matching import KINDS, DocumentScore, Kind, score_document
+from simckp.evaluation.profiles import PROFILES
+from simckp.records import Document, DocumentMetrics, Generated, Predicted
+from simckp.text import StemmedText, scoring_key, split_by_presence, stems
+
+Metrics = dict[str, dict[str, float]]
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Scores documents one by one and averages them at the end.
+
+    Args:
+        set_name: Goes into the per-document rows.
+        seed: Of the networks; goes into the rows and seeds the bootstrap.
+        profiles: Names of :data:`simckp.evaluation.profiles.PROFILES`.
+    """
+
+    set_name: str
+    seed: int
+    profiles: Sequence[str]
+    documents: int = 0
+    truncated: int = 0
+    _scores: dict[tuple[str, Kind], list[DocumentScore]] = field(default_factory=lambda: defaultdict(list))
+    _recalls: list[float] = field(default_factory=list)
+
+    def score(
+        self, rows: Iterable[tuple[Document, Predicted, Generated]]
+    ) -> Iterator[DocumentMetrics]:
+        """Yield one row a document, profile and kind."""
+        for document, predicted, generated in rows:
+            self.documents += 1
+            self.truncated += predicted["truncated"]
+            recall = absent_recall(document, generated)
+            if recall is not None:
+                self._recalls.append(recall)
+            given: dict[Kind, list[str]] = {
+                kind: [phrase["surface"] for phrase in predicted["phrases"] if phrase["kind"] == kind]
+                for kind in KINDS
+            }
+            for profile in self.profiles:
+                scores = score_document(document["text"], document["keyphrases"], given, PROFILES[profile])
+                for kind in KINDS:
+                    self._scores[profile, kind].append(scores[kind])
+                    yield self._row(document["id"], profile, kind, scores[kind])
+
+    def metrics(self, profile: str, *, resamples: int, confidence: float) -> Metrics:
+        """Return the corpus figures of one profile by kind, ``R@50`` among the absent ones.
+
+        ``documents`` under a kind says how many documents its averages are over.
+        """
+        found: Metrics = {}
+        for kind in KINDS:
+            figures = corpus_metrics(
+                self._scores[profile, kind],
+                PROFILES[profile],
+                resamples=resamples,
+                confidence=confidence,
+                seed=self.seed,
+            )
+            with_gold = sum(1 for score in self._scores[profile, kind] if score.counts.targets)
+            found[kind] = {name: round(value, 6) for name, value in figures.items()} | {"documents_with_gold": with_gold}
+        found["absent"]["R@50"] = round(float(np.mean(self._recalls)), 6) if self._recalls else 0.0
+        found["set"] = {"documents": self.documents, "documents_truncated": self.truncated}
+        return found
+
+    def _row(self, identifier: str, profile: str, kind: Kind, score: DocumentScore) -> DocumentMetrics:
+        counts = score.counts
+        return DocumentMetrics(
+            set=self.set_name,
+            seed=self.seed,
+            id=identifier,
+            profile=profile,
+            kind=kind,
+            targets=counts.targets,
+            predictions=counts.predictions,
+            predictions_at_5=counts.predictions_at_k,
+            matches=counts.matches,
+            matches_at_5=counts.matches_at_k,
+            counted=score.counted,
+            precision_at_5=score.precision_at_k,
+            recall_at_5=score.recall_at_k,
+            f1_at_5=score.f1_at_k,
+            precision_at_m=score.precision_at_m,
+            recall_at_m=score.recall_at_m,
+            f1_at_m=score.f1_at_m,
+        )
+
+
+def absent_recall(document: Document, generated: Generated) -> float | None:
+    """Return the share of a document's absent gold keyphrases that the beams hold: the paper's ``R@50``.
+
+    None if the document has no absent gold keyphrase.
+    """
+    _, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
+    if not absent:
+        return None
+    keys = {phrase["key"] for phrase in generated["phrases"]}
+    return sum(scoring_key(phrase) in keys for phrase in absent) / len(absent)

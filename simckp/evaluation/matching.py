@@ -1,0 +1,107 @@
+"""Match the predictions of one document with its gold keyphrases."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from simckp.evaluation.profiles import K, Profile
+from simckp.text import StemmedText, is_present
+
+Kind = Literal["present", "absent"]
+KINDS: tuple[Kind, ...] = ("present", "absent")
+Stems = tuple[str, ...]
+_MARKS = frozenset(",.")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What matched: ``*_at_k`` look at the first K predictions only."""
+
+    targets: int
+    predictions: int
+    predictions_at_k: int
+    matches: int
+    matches_at_k: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentScore:
+    """Precision, recall and F1 of one document and kind; ``counted``: it enters the averages of its profile."""
+
+    counts: Counts
+    counted: bool
+    precision_at_k: float
+    recall_at_k: float
+    f1_at_k: float
+    precision_at_m: float
+    recall_at_m: float
+    f1_at_m: float
+
+
+def count_matches(predicted: list[Stems], gold: set[Stems]) -> Counts:
+    """Count matches of unique predictions, best first, with unique gold phrases."""
+    hits = [phrase in gold for phrase in predicted]
+    return Counts(len(gold), len(predicted), min(len(predicted), K), sum(hits), sum(hits[:K]))
+
+
+def score_document(
+    text: str, gold: list[str], predicted: dict[Kind, list[str]], profile: Profile
+) -> dict[Kind, DocumentScore]:
+    """Score one document.
+
+    Args:
+        text: Title and abstract; decides what is present.
+        gold: Gold keyphrases, of both kinds.
+        predicted: Predicted phrases of each kind, best first.
+        profile: The way of scoring.
+
+    Returns:
+        The score of each kind.
+    """
+    document = StemmedText(profile.stems(text))
+    gold_stems = _unique(gold, profile)
+    given = {kind: _stemmed(predicted.get(kind, []), profile) for kind in KINDS}
+    pool = [*given["present"], *given["absent"]]
+    scores: dict[Kind, DocumentScore] = {}
+    for kind in KINDS:
+        wanted = kind == "present"
+        candidates = pool if profile.pooled else given[kind]
+        kept = list(dict.fromkeys(p for p in candidates if is_present(p, document) == wanted))
+        targets = {phrase for phrase in gold_stems if is_present(phrase, document) == wanted}
+        scores[kind] = _score(count_matches(kept, targets), profile)
+    return scores
+
+
+def _score(counts: Counts, profile: Profile) -> DocumentScore:
+    at_k = K if profile.precision_at_k == "k" else counts.predictions_at_k
+    precision_at_k, precision_at_m = _ratio(counts.matches_at_k, at_k), _ratio(counts.matches, counts.predictions)
+    recall_at_k, recall_at_m = _ratio(counts.matches_at_k, counts.targets), _ratio(counts.matches, counts.targets)
+    return DocumentScore(
+        counts=counts,
+        counted=bool(counts.targets) or profile.without_targets == "zero",
+        precision_at_k=precision_at_k,
+        recall_at_k=recall_at_k,
+        f1_at_k=harmonic_mean(precision_at_k, recall_at_k),
+        precision_at_m=precision_at_m,
+        recall_at_m=recall_at_m,
+        f1_at_m=harmonic_mean(precision_at_m, recall_at_m),
+    )
+
+
+def harmonic_mean(precision: float, recall: float) -> float:
+    """Return F1; 0 if both are 0."""
+    total = precision + recall
+    return 2.0 * precision * recall / total if total else 0.0
+
+
+def _stemmed(phrases: Iterable[str], profile: Profile) -> list[Stems]:
+    found = [profile.stems(phrase) for phrase in phrases]
+    return [phrase for phrase in found if phrase and not (profile.drops_marks and _MARKS.intersection(phrase))]
+
+
+def _unique(phrases: Iterable[str], profile: Profile) -> list[Stems]:
+    return list(dict.fromkeys(_stemmed(phrases, profile)))
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

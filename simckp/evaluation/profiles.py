@@ -1,0 +1,91 @@
+"""The published ways of scoring, by name. Numbers of different profiles are not comparable."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from simckp.text import stem, stems
+
+K = 5
+_LEADING, _TRAILING = "([{\"'", ".,;:!?)]}\"'"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profile:
+    """One way of scoring.
+
+    Attributes:
+        name: As users name it.
+        stems: Text to stemmed tokens.
+        precision_at_k: Divide by ``k`` always, or by the number of predictions if it is smaller.
+        corpus_f1: F1 of the mean precision and mean recall, or the mean of the documents' F1.
+        without_targets: Documents without a gold phrase of the kind are left out, or count as 0.
+        pooled: Present and absent predictions are one list, split by what is in the text; otherwise a phrase
+            predicted under the wrong kind is dropped.
+        drops_marks: Phrases with a token "," or "." are dropped.
+    """
+
+    name: str
+    stems: Callable[[str], tuple[str, ...]]
+    precision_at_k: Literal["k", "min"]
+    corpus_f1: Literal["of_means", "mean"]
+    without_targets: Literal["left_out", "zero"]
+    pooled: bool
+    drops_marks: bool
+
+
+def white_space_stems(text: str) -> tuple[str, ...]:
+    """Return stems of white-space tokens; marks at a word's edge become tokens, marks inside it stay.
+
+    The scripts that split at white space expect text whose sentence marks were already separated; on such text this
+    is a plain split.
+    """
+    found: list[str] = []
+    for word in text.lower().split():
+        start = len(word) - len(word.lstrip(_LEADING))
+        end = max(start, len(word.rstrip(_TRAILING)))
+        found += [*word[:start], *filter(None, [word[start:end]]), *word[end:]]
+    return tuple(stem(token) for token in found)
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            name="simckp",
+            stems=stems,
+            precision_at_k="k",
+            corpus_f1="of_means",
+            without_targets="left_out",
+            pooled=False,
+            drops_marks=False,
+        ),
+        Profile(
+            name="chan19",
+            stems=white_space_stems,
+            precision_at_k="k",
+            corpus_f1="of_means",
+            without_targets="zero",
+            pooled=True,
+            drops_marks=True,
+        ),
+        Profile(
+            name="kpg",
+            stems=stems,
+            precision_at_k="min",
+            corpus_f1="mean",
+            without_targets="zero",
+            pooled=True,
+            drops_marks=False,
+        ),
+        Profile(
+            name="kpg_hard",
+            stems=stems,
+            precision_at_k="k",
+            corpus_f1="mean",
+            without_targets="zero",
+            pooled=True,
+            drops_marks=False,
+        ),
+    )
+}

@@ -1,0 +1,1 @@
+"""Overgeneration of absent keyphrases."""

@@ -1,0 +1,1 @@
+"""The two networks and the pieces they are made of."""

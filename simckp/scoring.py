@@ -1,0 +1,188 @@
+"""Score candidates with trained networks: mined ones with the extractor's encoder, generated ones with the reranker."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from simckp.models.extractor import ExtractorGenerator
+from simckp.models.reranker import Reranker, similarities
+from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase, Threshold
+from simckp.selection import Ranking, calibrate
+from simckp.features.collation import ExtractionCollator, by_length, pad, to_device
+from simckp.features.examples import (
+    ExtractionExample,
+    Integers,
+    RerankingExample,
+    absent_phrases,
+    extraction_examples,
+    reranking_examples,
+)
+
+# Batch sizes change nothing but speed and memory.
+_DOCUMENT_BATCH = 16
+_PHRASE_BATCH = 256
+
+
+@torch.inference_mode()
+def extraction_scores(
+    model: ExtractorGenerator, examples: list[ExtractionExample], *, pad_token_id: int
+) -> list[list[float]]:
+    """Return the similarity of every candidate of every example; only the encoder runs."""
+    device = next(model.parameters()).device
+    collate = ExtractionCollator(pad_token_id)
+    scores: list[list[float]] = [[] for _ in examples]
+    for positions in by_length([len(example.input_ids) for example in examples], _DOCUMENT_BATCH):
+        batch = to_device(collate([examples[position] for position in positions]), device)
+        hidden = model.encode(batch["input_ids"], batch["attention_mask"])
+        spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
+        values = model.similarity(hidden, **spans).float().cpu()
+        sizes = [len(examples[position].candidate) for position in positions]
+        for position, part in zip(positions, values.split(sizes), strict=True):
+            scores[position] = part.tolist()
+    return scores
+
+
+def extraction_rankings(
+    model: ExtractorGenerator, examples: list[ExtractionExample], *, pad_token_id: int
+) -> list[Ranking]:
+    """Return the candidates of each example ranked by similarity."""
+    scores = extraction_scores(model, examples, pad_token_id=pad_token_id)
+    return [
+        Ranking.of(values, example.label.tolist(), example.targets)
+        for values, example in zip(scores, examples, strict=True)
+    ]
+
+
+class PhraseVectors:
+    """Vectors of phrases: each distinct phrase is encoded once (they do not depend on the document)."""
+
+    def __init__(self, model: Reranker, *, pad_token_id: int) -> None:
+        self._model = model
+        self._pad_token_id = pad_token_id
+        self._vectors: dict[bytes, torch.Tensor] = {}
+
+    @torch.inference_mode()
+    def add(self, phrases: list[Integers]) -> None:
+        """Encode the phrases (token ids) that are not known yet, sorted by length."""
+        new = {key: phrase for phrase in phrases if (key := phrase.tobytes()) not in self._vectors}
+        keys, rows = list(new), list(new.values())
+        device = next(self._model.parameters()).device
+        for positions in by_length([len(row) for row in rows], _PHRASE_BATCH):
+            ids, mask = pad([rows[position] for position in positions], self._pad_token_id)
+            vectors = self._model.embed_phrases(ids.to(device), mask.to(device))
+            self._vectors.update((keys[position], vector) for position, vector in zip(positions, vectors, strict=True))
+
+    def stack(self, phrases: list[Integers]) -> torch.Tensor:
+        """Return the vectors of known phrases, shape (N, D)."""
+        return torch.stack([self._vectors[phrase.tobytes()] for phrase in phrases])
+
+
+@torch.inference_mode()
+def reranking_scores(
+    model: Reranker, examples: list[RerankingExample], *, pad_token_id: int
+) -> list[list[float]]:
+    """Return the similarity of every generated phrase of every example to its document."""
+    device = next(model.parameters()).device
+    vectors = PhraseVectors(model, pad_token_id=pad_token_id)
+    vectors.add([phrase for example in examples for phrase in example.phrases])
+    scores: list[list[float]] = [[] for _ in examples]
+    with_phrases = [position for position, example in enumerate(examples) if example.phrases]
+    for batch in by_length([len(examples[position].input_ids) for position in with_phrases], _DOCUMENT_BATCH):
+        positions = [with_phrases[index] for index in batch]
+        ids, mask = pad([examples[position].input_ids for position in positions], pad_token_id)
+        documents = model.embed_documents(ids.to(device), mask.to(device))
+        for position, document in zip(positions, documents, strict=True):
+            scores[position] = similarities(document, vectors.stack(examples[position].phrases))
+    return scores
+
+
+def reranking_rankings(
+    model: Reranker, examples: list[RerankingExample], *, pad_token_id: int
+) -> list[Ranking]:
+    """Return the generated phrases of each example ranked by similarity."""
+    scores = reranking_scores(model, examples, pad_token_id=pad_token_id)
+    return [
+        Ranking.of(values, example.label.tolist(), example.targets)
+        for values, example in zip(scores, examples, strict=True)
+    ]
+
+
+def score_present(
+    rows: list[tuple[Document, Mined]], model: ExtractorGenerator, tokenizer: Any, *, max_tokens: int
+) -> Iterator[Scored]:
+    """Yield the mined candidates of each document with their similarity, best first.
+
+    Candidates beyond the model's length are left out; ``truncated`` and ``unscored`` say so.
+    """
+    examples = list(extraction_examples(rows, tokenizer, max_source_tokens=max_tokens, max_target_tokens=1))
+    scores = extraction_scores(model, examples, pad_token_id=tokenizer.pad_token_id)
+    for (_, mined), example, values in zip(rows, examples, scores, strict=True):
+        phrases = [mined["phrases"][position] for position in example.candidate]
+        yield Scored(
+            id=mined["id"],
+            kind="present",
+            phrases=_best_first(
+                ScoredPhrase(key=p["key"], surface=p["surface"], score=value, label=p["label"], spans=p["spans"])
+                for p, value in zip(phrases, values, strict=True)
+            ),
+            targets=example.targets,
+            truncated=example.truncated,
+            unscored=example.unscored,
+        )
+
+
+def score_absent(
+    rows: list[tuple[Document, Generated]],
+    model: Reranker,
+    tokenizer: Any,
+    *,
+    max_tokens: int,
+    max_phrase_tokens: int,
+) -> Iterator[Scored]:
+    """Yield the generated phrases of each document that are not in its text, with their similarity, best first."""
+    examples = list(
+        reranking_examples(rows, tokenizer, max_source_tokens=max_tokens, max_phrase_tokens=max_phrase_tokens)
+    )
+    scores = reranking_scores(model, examples, pad_token_id=tokenizer.pad_token_id)
+    for (document, generated), example, values in zip(rows, examples, scores, strict=True):
+        yield Scored(
+            id=document["id"],
+            kind="absent",
+            phrases=_best_first(
+                ScoredPhrase(key=p["key"], surface=p["surface"], score=value, label=p["label"], spans=[])
+                for p, value in zip(absent_phrases(generated), values, strict=True)
+            ),
+            targets=example.targets,
+            truncated=example.truncated,
+            unscored=0,
+        )
+
+
+def ranking(scored: Scored) -> Ranking:
+    """Return the ranking that a row of the scores data set stands for."""
+    phrases = scored["phrases"]
+    return Ranking.of([p["score"] for p in phrases], [p["label"] for p in phrases], scored["targets"])
+
+
+def calibrate_kinds(rows: Iterable[Scored], *, method: str, minimum: int) -> list[Threshold]:
+    """Return the threshold of each kind, found on the scores of the validation set."""
+    rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
+    for row in rows:
+        rankings[row["kind"]].append(ranking(row))
+    found = {kind: calibrate(ranked, minimum=minimum) for kind, ranked in rankings.items()}
+    return [
+        Threshold(
+            kind=kind,
+            method=method,
+            value=calibration.threshold,
+            f1_at_m=calibration.f1_at_m,
+            oracle_f1_at_m=calibration.oracle_f1_at_m,
+            documents=calibration.documents,
+        )
+        for kind, calibration in found.items()
+    ]
+
+
+def _best_first(phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:
+    return sorted(phrases, key=lambda phrase: -phrase["score"])

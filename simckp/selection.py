@@ -1,0 +1,113 @@
+"""From scores to keyphrases: the calibrated threshold and the best-five rule."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+HIGHEST_SIMILARITY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The scored candidates of one document.
+
+    Attributes:
+        scores: Similarities in descending order, shape (C,).
+        labels: Whether each candidate is a gold keyphrase, bool, shape (C,).
+        targets: Number of gold keyphrases of the document, whether among the candidates or not.
+    """
+
+    scores: Floats
+    labels: NDArray[np.bool_]
+    targets: int
+
+    @classmethod
+    def of(cls, scores: Iterable[float], labels: Iterable[bool], targets: int) -> "Ranking":
+        """Sort candidates by score, descending; equal scores keep their order."""
+        values, flags = np.asarray(list(scores), dtype=np.float64), np.asarray(list(labels), dtype=np.bool_)
+        order = np.argsort(-values, kind="stable")
+        return cls(values[order], flags[order], targets)
+
+    def f1_by_count(self) -> Floats:
+        """Return F1@M if the best 1, 2, ... C candidates are given, shape (C,)."""
+        count = np.arange(1, len(self.scores) + 1)
+        # 2PR / (P + R) with P = matches / count and R = matches / targets.
+        return 2.0 * np.cumsum(self.labels) / (count + max(self.targets, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A threshold, the number of documents it was found on, and F1@M on them with it and with each one's own cut."""
+
+    threshold: float
+    documents: int
+    f1_at_m: float
+    oracle_f1_at_m: float
+
+
+def best_cut(ranking: Ranking) -> float | None:
+    """Return the cut that maximises a document's F1@M, or None if no candidate is a gold keyphrase.
+
+    The cut lies half-way between the last candidate given and the first that is not (at the last one's score if
+    there is no further). Of several counts with the same F1@M the smallest is taken; candidates with equal scores
+    are given together.
+    """
+    if not ranking.labels.any():
+        return None
+    f1 = ranking.f1_by_count()
+    ends_tie = np.append(ranking.scores[1:] < ranking.scores[:-1], True)
+    best = int(np.argmax(np.where(ends_tie, f1, -1.0)))
+    if best + 1 == len(ranking.scores):
+        return float(np.nextafter(ranking.scores[best], -np.inf))
+    return float((ranking.scores[best] + ranking.scores[best + 1]) / 2.0)
+
+
+def count_selected(scores: Floats, *, threshold: float, minimum: int) -> int:
+    """Return how many of the best-first ``scores`` are given: those above ``threshold``, at least ``minimum``.
+
+    What exists is given where there are fewer than ``minimum`` candidates.
+    """
+    return min(len(scores), max(minimum, int((scores > threshold).sum())))
+
+
+def f1_of_means(precision: Iterable[float], recall: Iterable[float]) -> float:
+    """Return F1 of mean precision and mean recall over documents (the published averaging); 0 for no documents."""
+    precisions, recalls = list(precision), list(recall)
+    if not precisions:
+        return 0.0
+    mean_precision, mean_recall = float(np.mean(precisions)), float(np.mean(recalls))
+    total = mean_precision + mean_recall
+    return 2.0 * mean_precision * mean_recall / total if total else 0.0
+
+
+def f1_at_m(rankings: Iterable[Ranking], *, threshold: float | None, minimum: int) -> float:
+    """Return corpus F1@M over documents with gold keyphrases; without a threshold, with each document's best cut."""
+    precisions, recalls = [], []
+    for ranking in rankings:
+        if not ranking.targets:
+            continue
+        cut = best_cut(ranking) if threshold is None else threshold
+        given = count_selected(ranking.scores, threshold=np.inf if cut is None else cut, minimum=minimum)
+        matches = int(ranking.labels[:given].sum())
+        precisions.append(matches / given if given else 0.0)
+        recalls.append(matches / ranking.targets)
+    return f1_of_means(precisions, recalls)
+
+
+def calibrate(rankings: list[Ranking], *, minimum: int) -> Calibration:
+    """Find the threshold: the mean of the documents' F1@M-maximising cuts (section 5.3).
+
+    Documents without a gold keyphrase among their candidates have no best cut and do not count. If none has one,
+    the threshold is the highest cosine there is: then only the ``minimum`` best phrases are given.
+    """
+    cuts = [cut for ranking in rankings if (cut := best_cut(ranking)) is not None]
+    threshold = float(np.mean(cuts)) if cuts else HIGHEST_SIMILARITY
+    return Calibration(
+        threshold=threshold,
+        documents=len(cuts),
+        f1_at_m=f1_at_m(rankings, threshold=threshold, minimum=minimum),
+        oracle_f1_at_m=f1_at_m(rankings, threshold=None, minimum=0),
+    )

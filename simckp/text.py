@@ -1,0 +1,132 @@
+"""The only normaliser, stemmer and present/absent test of the project.
+
+The tokenisation is that of the published tables (``evaluate.py`` of the authors' release, as pinned down in
+``docs/method.md``): lower case, punctuation separated by spaces, split on white space, each token stemmed by
+NLTK's Porter stemmer in its default mode.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from nltk.stem.porter import PorterStemmer
+
+# Brackets, backslash and underscore are no separators in the published script.
+_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@^`{|}~"
+_SEPARATED = str.maketrans({mark: f" {mark} " for mark in _PUNCTUATION})
+
+_QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4", "'") | dict.fromkeys("\u201c\u201d\u201e", '"')
+_HYPHENS = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+_INVISIBLE = dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", "")
+_FOLDED = str.maketrans(_QUOTES | _HYPHENS | _INVISIBLE)
+
+# KP20k as published writes every number as "<digit>": one token from end to end.
+DIGIT = "<digit>"
+_DIGIT_STAND_IN = "\ue000"
+
+_IGNORED_IN_KEYS = frozenset("-'")
+_WHITE_SPACE = re.compile(r"\s+")
+
+
+def fold(text: str) -> str:
+    """Return ``text`` with typographic variants folded (quotes, hyphens, ligatures, invisible characters).
+
+    For matching only: offsets always refer to the text as it was given.
+    """
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED)
+
+
+def tokens(text: str) -> list[str]:
+    """Split ``text`` into lower-case tokens, every punctuation mark one of its own.
+
+    >>> tokens("C++ and R&D, peer-to-peer")
+    ['c', '+', '+', 'and', 'r', '&', 'd', ',', 'peer', '-', 'to', '-', 'peer']
+    """
+    folded = fold(text).lower()
+    if DIGIT not in folded:
+        return folded.translate(_SEPARATED).split()
+    separated = folded.replace(DIGIT, f" {_DIGIT_STAND_IN} ").translate(_SEPARATED).split()
+    return [DIGIT if token == _DIGIT_STAND_IN else token for token in separated]
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> PorterStemmer:
+    return PorterStemmer()
+
+
+@lru_cache(maxsize=1 << 20)
+def stem(token: str) -> str:
+    """Return the Porter stem of one lower-case token (NLTK's default mode); cached over the vocabulary."""
+    return str(_stemmer().stem(token))
+
+
+def stems(text: str) -> tuple[str, ...]:
+    """Return the stemmed tokens of ``text``, hyphens and apostrophes included: the form that is scored."""
+    return tuple(stem(token) for token in tokens(text))
+
+
+@lru_cache(maxsize=1 << 18)
+def word_stems(word: str) -> tuple[str, ...]:
+    """Return the stems of one word without hyphens and apostrophes; cached over the vocabulary."""
+    return without_joints(stems(word))
+
+
+def without_joints(stemmed: tuple[str, ...]) -> tuple[str, ...]:
+    """Drop hyphens and apostrophes: the form in which mined candidates and gold phrases are compared.
+
+    The authors' label matcher splits at hyphens, so "energy aware routing" labels "energy-aware routing".
+    """
+    return tuple(token for token in stemmed if token not in _IGNORED_IN_KEYS)
+
+
+def candidate_key(phrase: str) -> str:
+    """Return the identity of a phrase among candidates: its stems, blind to hyphens and apostrophes."""
+    return " ".join(without_joints(stems(phrase)))
+
+
+def scoring_key(phrase: str) -> str:
+    """Return the identity of a phrase in the evaluation: its stems, hyphens and apostrophes included."""
+    return " ".join(stems(phrase))
+
+
+def is_present(phrase: tuple[str, ...], document: "StemmedText") -> bool:
+    """Say whether the stems of a phrase occur as a contiguous run in the stems of a document.
+
+    An empty phrase is never present.
+    """
+    return bool(phrase) and document.contains(phrase)
+
+
+class StemmedText:
+    """The stems of a document, prepared for many :func:`is_present` questions."""
+
+    def __init__(self, stemmed: tuple[str, ...]) -> None:
+        self._joined = f" {' '.join(stemmed)} "
+
+    def contains(self, phrase: tuple[str, ...]) -> bool:
+        """Say whether ``phrase`` (stems) is a contiguous run; stems hold no blanks, so text search is exact."""
+        return f" {' '.join(phrase)} " in self._joined
+
+
+def split_by_presence(phrases: Iterable[str], text: StemmedText) -> tuple[list[str], list[str]]:
+    """Split phrases into those present in a text and those absent, as they are scored.
+
+    Of phrases with equal stems the first is kept; phrases without any token are left out.
+    """
+    present, absent = [], []
+    seen: set[tuple[str, ...]] = set()
+    for phrase in phrases:
+        stemmed = stems(phrase)
+        if stemmed and stemmed not in seen:
+            seen.add(stemmed)
+            (present if is_present(stemmed, text) else absent).append(phrase)
+    return present, absent
+
+
+def single_spaced(surface: str) -> str:
+    """Return a surface as it is shown to people: invisible characters dropped, white space made single blanks."""
+    visible = surface.translate(str.maketrans(_INVISIBLE))
+    return _WHITE_SPACE.sub(" ", visible).strip()

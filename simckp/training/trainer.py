@@ -1,0 +1,204 @@
+"""Train a network on ``transformers.Trainer``: checkpoints with resume, early stopping on F1@M, a log for plots."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_model, save_model
+from torch import nn
+from torch.utils.data import Dataset
+from transformers import EarlyStoppingCallback, Trainer, TrainingArguments
+from transformers.trainer_utils import get_last_checkpoint
+
+from simckp.errors import SimCKPError
+from simckp.params import Optimisation
+from simckp.selection import Calibration
+
+_WEIGHTS = "model.safetensors"
+_CHECKPOINTS_KEPT = 2
+GOAL = "f1_at_m"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What a training came to.
+
+    Attributes:
+        steps: Optimiser steps done.
+        best_step: Step whose weights were kept.
+        best_f1_at_m: F1@M at the calibrated threshold on validation, at that step.
+        history: One row a log entry: step, epoch, losses, learning rate, validation figures.
+    """
+
+    steps: int
+    best_step: int
+    best_f1_at_m: float
+    history: list[dict[str, float]]
+
+
+class ExampleDataset(Dataset[Any]):
+    """A list of examples as the Trainer wants it."""
+
+    def __init__(self, examples: list[Any]) -> None:
+        self._examples = examples
+
+    def __len__(self) -> int:
+        """Return the number of examples."""
+        return len(self._examples)
+
+    def __getitem__(self, position: int) -> Any:
+        """Return one example."""
+        return self._examples[position]
+
+
+class ContrastiveTrainer(Trainer):
+    """A Trainer for networks that return a dictionary with ``loss``, validated by a function of the model.
+
+    Args:
+        validate: Called with the model in evaluation mode; returns the calibration on the validation set.
+        **options: As of ``transformers.Trainer``.
+    """
+
+    def __init__(self, *, validate: Callable[[nn.Module], Calibration], **options: Any) -> None:
+        super().__init__(**options)
+        self._validate = validate
+        self._parts: dict[str, list[torch.Tensor]] = {}
+        # The losses are means already: let the Trainer divide by the accumulation steps.
+        self.model_accepts_loss_kwargs = False
+
+    def compute_loss(
+        self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any
+    ) -> Any:
+        """Return the network's loss and keep its parts for the log."""
+        outputs = model(**inputs)
+        for name, value in outputs.items():
+            if name != "loss":
+                self._parts.setdefault(name, []).append(value.detach())
+        return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Add the mean of each loss part since the last entry."""
+        if "loss" in logs:
+            logs |= {name: float(torch.stack(values).mean()) for name, values in self._parts.items()}
+            self._parts = {}
+        super().log(logs, start_time)
+
+    def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
+        """Calibrate on the validation set and report F1@M at the threshold, with the oracle's beside it."""
+        model = self.model
+        model.eval()
+        found = self._validate(model)
+        model.train()
+        metrics = {
+            f"{metric_key_prefix}_{GOAL}": found.f1_at_m,
+            f"{metric_key_prefix}_oracle_{GOAL}": found.oracle_f1_at_m,
+            f"{metric_key_prefix}_threshold": found.threshold,
+        }
+        self.log(dict(metrics))
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        folder = Path(output_dir or self.args.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        save_model(self.model, str(folder / _WEIGHTS))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        load_model(model or self.model, str(Path(resume_from_checkpoint) / _WEIGHTS))
+
+    def _load_best_model(self) -> None:
+        if self.state.best_model_checkpoint is not None:
+            load_model(self.model, str(Path(self.state.best_model_checkpoint) / _WEIGHTS))
+
+
+def training_arguments(
+    settings: Optimisation, *, steps: int, seed: int, folder: Path, bar: bool
+) -> TrainingArguments:
+    """Return the Trainer's arguments.
+
+    Evaluation comes every ``evaluate_every`` steps, or sooner if the whole training is shorter, so that there always
+    is a best checkpoint.
+    """
+    every = min(settings.evaluate_every, steps)
+    return TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch_size,
+        gradient_accumulation_steps=settings.gradient_accumulation,
+        learning_rate=settings.learning_rate,
+        warmup_steps=math.ceil(settings.warmup_ratio * steps),
+        lr_scheduler_type="linear",
+        optim="adamw_torch_fused",
+        weight_decay=0.01,
+        max_grad_norm=settings.max_grad_norm,
+        eval_strategy="steps",
+        eval_steps=every,
+        save_strategy="steps",
+        save_steps=every,
+        save_total_limit=_CHECKPOINTS_KEPT,
+        logging_strategy="steps",
+        logging_steps=max(1, min(every, 50)),
+        load_best_model_at_end=True,
+        metric_for_best_model=f"eval_{GOAL}",
+        greater_is_better=True,
+        seed=seed,
+        data_seed=seed,
+        remove_unused_columns=False,
+        dataloader_drop_last=False,
+        report_to=[],
+        disable_tqdm=not bar,
+    )
+
+
+def train(
+    model: nn.Module,
+    examples: list[Any],
+    collator: Callable[[list[Any]], dict[str, torch.Tensor]],
+    validate: Callable[[nn.Module], Calibration],
+    settings: Optimisation,
+    *,
+    seed: int,
+    folder: Path,
+    bar: bool = False,
+) -> TrainingResult:
+    """Train ``model`` in place and leave the weights of its best checkpoint in it.
+
+    Args:
+        model: The network.
+        examples: Training examples.
+        collator: Examples to the network's keyword arguments.
+        validate: See :class:`ContrastiveTrainer`.
+        settings: Learning rate, epochs and so on.
+        seed: Of the order of examples and of dropout.
+        folder: For checkpoints; the last one found here is resumed.
+        bar: Whether to show a progress bar.
+
+    Raises:
+        SimCKPError: There is no example to learn from.
+    """
+    if not examples:
+        raise SimCKPError("there is no training document to learn from")
+    steps_per_epoch = math.ceil(math.ceil(len(examples) / settings.batch_size) / settings.gradient_accumulation)
+    steps = steps_per_epoch * settings.epochs
+    arguments = training_arguments(settings, steps=steps, seed=seed, folder=folder, bar=bar)
+    trainer = ContrastiveTrainer(
+        model=model,
+        args=arguments,
+        data_collator=collator,
+        train_dataset=ExampleDataset(examples),
+        eval_dataset=ExampleDataset(examples[:1]),  # the Trainer wants one; `validate` has its own
+        callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
+        validate=validate,
+    )
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
+    state = trainer.state
+    best = state.best_model_checkpoint or ""
+    return TrainingResult(
+        steps=state.global_step,
+        best_step=int(best.rpartition("-")[2] or state.global_step),
+        best_f1_at_m=float(state.best_metric or 0.0),
+        history=[{key: float(value) for key, value in entry.items()} for entry in state.log_history],
+    )
