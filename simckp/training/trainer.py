@@ -147,6 +147,7 @@ def training_arguments(
         seed=seed,
         data_seed=seed,
         remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
         dataloader_drop_last=False,
         report_to=[],
         disable_tqdm=not bar,
