@@ -3,7 +3,8 @@
 import logging
 from pathlib import Path
 
-from pipeline.runner import Stage, corpus_names, progress, prune, run
+from pipeline.runner import Stage, progress, run
+from pipeline.stale import prune_documents
 from simckp import records
 from simckp.documents.deduplication import near_duplicates
 from simckp.params import TRAIN
@@ -13,11 +14,10 @@ def main() -> None:
     """Compare the training set with every other set."""
     documents = Path("data/documents")
     with Stage("deduplicate", uses=["corpora", "deduplication", "shard_rows"]) as stage:
-        names = corpus_names(stage.params)
-        prune(documents, names)
+        prune_documents(stage.params)
         others = (
             row
-            for name in names
+            for name in stage.params.corpora
             if name != TRAIN
             for row in records.read_dataset(documents / name, name="documents")
         )

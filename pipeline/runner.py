@@ -18,7 +18,7 @@ from tqdm import tqdm
 from simckp import records
 from simckp.errors import SimCKPError
 from simckp.execution import Rows, available_cores, map_pieces
-from simckp.params import Params, read_params
+from simckp.params import read_params
 
 PARAMS = Path("params.yaml")
 _LOG = logging.getLogger("pipeline")
@@ -97,9 +97,7 @@ class Stage:
         """
         size = piece_rows or self.params.shard_rows
         workers = min(available_cores(), -(-total // size)) if processes else 1
-        pieces = map_pieces(
-            function, rows, name=name, piece_rows=size, scratch=self.scratch, workers=max(1, workers)
-        )
+        pieces = map_pieces(function, rows, name=name, piece_rows=size, scratch=self.scratch, workers=max(1, workers))
         done = (row for piece in progress(pieces, self.title, -(-total // size)) for row in piece)
         records.write_dataset(target, done, name=name, shard_rows=self.params.shard_rows)
 
@@ -125,7 +123,7 @@ def imported_files(script: Path) -> set[Path]:
     root = Path(__file__).resolve().parent.parent
     finder = ModuleFinder(path=[str(root)])
     finder.run_script(str(script))
-    files = {Path(module.__file__).resolve() for module in finder.modules.values() if module.__file__}
+    files = {Path(module.__file__).resolve() for module in finder.modules.values() if module.__file__}  # type: ignore[attr-defined]
     return {file for file in files if file.is_relative_to(root) and ".venv" not in file.parts}
 
 
@@ -145,7 +143,7 @@ def write_json(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     temporary.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def run(main: Callable[..., None], *, arguments: int) -> None:
@@ -168,19 +166,6 @@ def _quiet_transformers() -> None:
     if library is not None:
         library.utils.logging.set_verbosity_error()
         library.utils.logging.disable_progress_bar()
-
-
-def corpus_names(params: Params) -> list[str]:
-    """Return the names of all document sets, training first."""
-    return list(params.corpora)
-
-
-def prune(folder: Path, names: Iterable[str]) -> None:
-    """Delete results of sets that ``params.yaml`` no longer names, so that a stage that reads the folder sees none."""
-    kept = set(names)
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name not in kept:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _dig(tree: Any, dotted: str) -> Any:

@@ -42,9 +42,7 @@ def main(seed: str, set_name: str) -> None:
 
         stage.transform(
             score,
-            records.aligned(
-                (documents, "documents"), (candidates, "candidates"), (generations, "generations")
-            ),
+            records.aligned((documents, "documents"), (candidates, "candidates"), (generations, "generations")),
             Path("data/scores", seed, set_name),
             name="scores",
             total=records.count_rows(documents),

@@ -17,14 +17,16 @@ def paired_kinds(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
     iterator = iter(rows)
     for present in iterator:
         absent = next(iterator, None)
-        if absent is None or (present["kind"], absent["kind"]) != ("present", "absent") or present["id"] != absent["id"]:
+        if (
+            absent is None
+            or (present["kind"], absent["kind"]) != ("present", "absent")
+            or present["id"] != absent["id"]
+        ):
             raise ValueError(f"the scores of document {present['id']!r} are not one present and one absent row")
         yield present, absent
 
 
-def predict(
-    pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, float], minimum: int
-) -> list[Predicted]:
+def predict(pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, float], minimum: int) -> list[Predicted]:
     """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
 
     Args:

@@ -305,7 +305,7 @@ def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
             pq.write_table(table, sink, compression="zstd", use_dictionary=False, store_schema=True)
             sink.flush()
             os.fsync(sink.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -362,7 +362,8 @@ def read_shard(path: Path, *, name: str) -> list[Any]:
     if found != (name, VERSION):
         message = f"holds data set {found[0]!r} version {found[1]}, expected {name!r} version {VERSION}"
         raise InputError(path, None, None, message)
-    return table.to_pylist()
+    rows: list[Any] = table.to_pylist()
+    return rows
 
 
 def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:

@@ -5,10 +5,6 @@ from typing import Any
 
 import torch
 
-from simckp.models.extractor import ExtractorGenerator
-from simckp.models.reranker import Reranker, similarities
-from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase, Threshold
-from simckp.selection import Ranking, calibrate
 from simckp.features.collation import ExtractionCollator, by_length, pad, to_device
 from simckp.features.examples import (
     ExtractionExample,
@@ -18,6 +14,10 @@ from simckp.features.examples import (
     extraction_examples,
     reranking_examples,
 )
+from simckp.models.extractor import ExtractorGenerator
+from simckp.models.reranker import Reranker, similarities
+from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase, Threshold
+from simckp.selection import Ranking, calibrate
 
 # Batch sizes change nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -38,7 +38,7 @@ def extraction_scores(
         spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
         values = model.similarity(hidden, **spans).float().cpu()
         sizes = [len(examples[position].candidate) for position in positions]
-        for position, part in zip(positions, values.split(sizes), strict=True):
+        for position, part in zip(positions, torch.split(values, sizes), strict=True):
             scores[position] = part.tolist()
     return scores
 
@@ -79,9 +79,7 @@ class PhraseVectors:
 
 
 @torch.inference_mode()
-def reranking_scores(
-    model: Reranker, examples: list[RerankingExample], *, pad_token_id: int
-) -> list[list[float]]:
+def reranking_scores(model: Reranker, examples: list[RerankingExample], *, pad_token_id: int) -> list[list[float]]:
     """Return the similarity of every generated phrase of every example to its document."""
     device = next(model.parameters()).device
     vectors = PhraseVectors(model, pad_token_id=pad_token_id)
@@ -97,9 +95,7 @@ def reranking_scores(
     return scores
 
 
-def reranking_rankings(
-    model: Reranker, examples: list[RerankingExample], *, pad_token_id: int
-) -> list[Ranking]:
+def reranking_rankings(model: Reranker, examples: list[RerankingExample], *, pad_token_id: int) -> list[Ranking]:
     """Return the generated phrases of each example ranked by similarity."""
     scores = reranking_scores(model, examples, pad_token_id=pad_token_id)
     return [

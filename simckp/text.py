@@ -19,7 +19,8 @@ _SEPARATED = str.maketrans({mark: f" {mark} " for mark in _PUNCTUATION})
 _QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4", "'") | dict.fromkeys("\u201c\u201d\u201e", '"')
 _HYPHENS = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
 _INVISIBLE = dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", "")
-_FOLDED = str.maketrans(_QUOTES | _HYPHENS | _INVISIBLE)
+_FOLDED = str.maketrans({**_QUOTES, **_HYPHENS, **_INVISIBLE})
+_HIDDEN = str.maketrans({**_INVISIBLE})
 
 # KP20k as published writes every number as "<digit>": one token from end to end.
 DIGIT = "<digit>"
@@ -116,7 +117,8 @@ def split_by_presence(phrases: Iterable[str], text: StemmedText) -> tuple[list[s
 
     Of phrases with equal stems the first is kept; phrases without any token are left out.
     """
-    present, absent = [], []
+    present: list[str] = []
+    absent: list[str] = []
     seen: set[tuple[str, ...]] = set()
     for phrase in phrases:
         stemmed = stems(phrase)
@@ -128,5 +130,5 @@ def split_by_presence(phrases: Iterable[str], text: StemmedText) -> tuple[list[s
 
 def single_spaced(surface: str) -> str:
     """Return a surface as it is shown to people: invisible characters dropped, white space made single blanks."""
-    visible = surface.translate(str.maketrans(_INVISIBLE))
+    visible = surface.translate(_HIDDEN)
     return _WHITE_SPACE.sub(" ", visible).strip()

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from typing_extensions import TypeIs
+
 from simckp.documents.readers import RawDocument
 from simckp.errors import InputError
 from simckp.records import Document, Dropped
@@ -155,3 +157,8 @@ class Cleaner:
 
 def _dropped(raw: RawDocument, identifier: str, what: str, reason: str, detail: str) -> Dropped:
     return Dropped(id=identifier, file=str(raw.file), row=raw.row, what=what, reason=reason, detail=detail)
+
+
+def is_document(row: Document | Dropped) -> TypeIs[Document]:
+    """Say whether a row of :meth:`Cleaner.clean` is a document, and not a loss."""
+    return "text" in row

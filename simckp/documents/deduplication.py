@@ -32,9 +32,7 @@ def near_duplicates(
     The similarity is the Jaccard coefficient of the word bigrams of the texts. Each training document is named once,
     with the most similar evaluated document.
     """
-    index = MinHashLSH(
-        threshold=threshold, num_perm=permutations, weights=_WEIGHTS_OF_FALSE_POSITIVES_AND_NEGATIVES
-    )
+    index = MinHashLSH(threshold=threshold, num_perm=permutations, weights=_WEIGHTS_OF_FALSE_POSITIVES_AND_NEGATIVES)
     known: dict[tuple[str, str], frozenset[str]] = {}
     for document in evaluated:
         features = shingles(document["text"])
@@ -44,9 +42,7 @@ def near_duplicates(
             index.insert(key, _minhash(features, permutations))
     for document in training:
         features = shingles(document["text"])
-        nearest = sorted(
-            (-jaccard(features, known[key]), key) for key in index.query(_minhash(features, permutations))
-        )
+        nearest = sorted((-jaccard(features, known[key]), key) for key in index.query(_minhash(features, permutations)))
         if nearest and -nearest[0][0] >= threshold:
             similarity, (set_name, identifier) = -nearest[0][0], nearest[0][1]
             yield Duplicate(

@@ -54,7 +54,7 @@ def _corpus_f1(
     precision = precision_N.mean() if weights_RN is None else weights_RN @ precision_N
     recall = recall_N.mean() if weights_RN is None else weights_RN @ recall_N
     total = np.asarray(precision + recall)
-    return np.divide(2.0 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(np.divide(2.0 * precision * recall, total, out=np.zeros_like(total), where=total > 0))
 
 
 def _interval(

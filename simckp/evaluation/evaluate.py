@@ -33,9 +33,7 @@ class Evaluator:
     _scores: dict[tuple[str, Kind], list[DocumentScore]] = field(default_factory=lambda: defaultdict(list))
     _recalls: list[float] = field(default_factory=list)
 
-    def score(
-        self, rows: Iterable[tuple[Document, Predicted, Generated]]
-    ) -> Iterator[DocumentMetrics]:
+    def score(self, rows: Iterable[tuple[Document, Predicted, Generated]]) -> Iterator[DocumentMetrics]:
         """Yield one row a document, profile and kind."""
         for document, predicted, generated in rows:
             self.documents += 1
@@ -44,8 +42,7 @@ class Evaluator:
             if recall is not None:
                 self._recalls.append(recall)
             given: dict[Kind, list[str]] = {
-                kind: [phrase["surface"] for phrase in predicted["phrases"] if phrase["kind"] == kind]
-                for kind in KINDS
+                kind: [phrase["surface"] for phrase in predicted["phrases"] if phrase["kind"] == kind] for kind in KINDS
             }
             for profile in self.profiles:
                 scores = score_document(document["text"], document["keyphrases"], given, PROFILES[profile])
@@ -68,7 +65,9 @@ class Evaluator:
                 seed=self.seed,
             )
             with_gold = sum(1 for score in self._scores[profile, kind] if score.counts.targets)
-            found[kind] = {name: round(value, 6) for name, value in figures.items()} | {"documents_with_gold": with_gold}
+            found[kind] = {name: round(value, 6) for name, value in figures.items()} | {
+                "documents_with_gold": with_gold
+            }
         found["absent"]["R@50"] = round(float(np.mean(self._recalls)), 6) if self._recalls else 0.0
         found["set"] = {"documents": self.documents, "documents_truncated": self.truncated}
         return found

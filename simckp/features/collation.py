@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from simckp.models.losses import IGNORED_LABEL
 from simckp.features.examples import ExtractionExample, Integers, RerankingExample
+from simckp.models.losses import IGNORED_LABEL
 
 Batch = dict[str, Tensor]
 

@@ -140,9 +140,7 @@ def token_spans(encoded: Encoded, starts: Integers, ends: Integers) -> tuple[Int
     return (first + offset).astype(np.int32), (last + offset).astype(np.int32), whole
 
 
-def merge_overlaps(
-    starts: Integers, ends: Integers, owners: Integers
-) -> tuple[Integers, Integers, Integers]:
+def merge_overlaps(starts: Integers, ends: Integers, owners: Integers) -> tuple[Integers, Integers, Integers]:
     """Cut token spans of the same owner so that they do not overlap; their union stays the same.
 
     Args:

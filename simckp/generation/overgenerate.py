@@ -58,7 +58,7 @@ def beam_search(
     """Yield the K best sequences of each document, best first (beam search of ``transformers``)."""
     device = next(model.parameters()).device
     ids_BT, mask_BT = pad([text.input_ids for text in batch], tokenizer.pad_token_id)
-    output = model.backbone.generate(  # type: ignore[operator]
+    output = model.backbone.generate(
         input_ids=ids_BT.to(device),
         attention_mask=mask_BT.to(device),
         num_beams=settings.beams,
@@ -75,7 +75,7 @@ def beam_search(
     )
     sequences_BKL = output.sequences.view(len(batch), settings.beams, -1).tolist()
     scores_BK = output.sequences_scores.view(len(batch), settings.beams).tolist()
-    end = model.backbone.generation_config.eos_token_id  # type: ignore[union-attr]
+    end = model.backbone.generation_config.eos_token_id
     ends = set(end) if isinstance(end, list) else {end}
     for sequences, scores in zip(sequences_BKL, scores_BK, strict=True):
         yield [Sequence(_body(ids, ends), score) for ids, score in zip(sequences, scores, strict=True)]

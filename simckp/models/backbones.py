@@ -8,8 +8,16 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
-from transformers import EncoderDecoderModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    EncoderDecoderModel,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from simckp.errors import SimCKPError
 
@@ -64,12 +72,10 @@ def load_encoder(name: str) -> PreTrainedModel:
     model = _from_pretrained(AutoModel, name)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     _drop_pooler(encoder)
-    return encoder  # type: ignore[no-any-return]
+    return encoder
 
 
-def load_seq2seq(
-    name: str, tokenizer: PreTrainedTokenizerBase, *, decoder_layers: int | None
-) -> PreTrainedModel:
+def load_seq2seq(name: str, tokenizer: PreTrainedTokenizerBase, *, decoder_layers: int | None) -> PreTrainedModel:
     """Return an encoder-decoder whose embeddings cover ``tokenizer``.
 
     An encoder-only backbone becomes the encoder and, with its first ``decoder_layers`` layers, the decoder;
@@ -88,7 +94,7 @@ def load_seq2seq(
     else:
         model = _pair(name, config, tokenizer, decoder_layers)
     _drop_pooler(model.get_encoder())
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def _pair(name: str, config: Any, tokenizer: PreTrainedTokenizerBase, layers: int | None) -> EncoderDecoderModel:
@@ -122,7 +128,9 @@ def projection(width: int) -> nn.Module:
 
 def save_heads(folder: Path, heads: nn.ModuleDict) -> None:
     """Write the projection layers as ``heads.safetensors``."""
-    save_file({key: value.contiguous().cpu() for key, value in heads.state_dict().items()}, folder / "heads.safetensors")
+    save_file(
+        {key: value.contiguous().cpu() for key, value in heads.state_dict().items()}, folder / "heads.safetensors"
+    )
 
 
 def load_heads(folder: Path, heads: nn.ModuleDict) -> None:

@@ -121,4 +121,4 @@ def load_reranker(folder: Path) -> tuple[Reranker, Any]:
 @torch.inference_mode()
 def similarities(document_D: Tensor, phrase_ND: Tensor) -> list[float]:
     """Return the cosine similarity of one document vector to each phrase vector."""
-    return paired_cosine(document_D.expand_as(phrase_ND), phrase_ND).tolist()  # type: ignore[no-any-return]
+    return paired_cosine(document_D.expand_as(phrase_ND), phrase_ND).tolist()

@@ -54,7 +54,7 @@ class ExampleDataset(Dataset[Any]):
         return self._examples[position]
 
 
-class ContrastiveTrainer(Trainer):
+class ContrastiveTrainer(Trainer):  # type: ignore[misc]
     """A Trainer for networks that return a dictionary with ``loss``, validated by a function of the model.
 
     Args:
@@ -69,9 +69,7 @@ class ContrastiveTrainer(Trainer):
         # The losses are means already: let the Trainer divide by the accumulation steps.
         self.model_accepts_loss_kwargs = False
 
-    def compute_loss(
-        self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any
-    ) -> Any:
+    def compute_loss(self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any) -> Any:
         """Return the network's loss and keep its parts for the log."""
         outputs = model(**inputs)
         for name, value in outputs.items():
@@ -98,7 +96,7 @@ class ContrastiveTrainer(Trainer):
             f"{metric_key_prefix}_threshold": found.threshold,
         }
         self.log(dict(metrics))
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
@@ -114,9 +112,7 @@ class ContrastiveTrainer(Trainer):
             load_model(self.model, str(Path(self.state.best_model_checkpoint) / _WEIGHTS))
 
 
-def training_arguments(
-    settings: Optimisation, *, steps: int, seed: int, folder: Path, bar: bool
-) -> TrainingArguments:
+def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder: Path, bar: bool) -> TrainingArguments:
     """Return the Trainer's arguments.
 
     Evaluation comes every ``evaluate_every`` steps, or sooner if the whole training is shorter, so that there always

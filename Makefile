@@ -1,0 +1,37 @@
+# make repro: everything from raw documents to the results table. make test: all tests. make check: lint and types.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: repro test check format deps clean help
+
+help:
+	@sed -n 's/^# make/make/p' Makefile | tr '.' '\n'
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+repro: $(STAMP)
+	PATH="$(BIN):$$PATH" dvc repro
+	@cat reports/results.md
+
+test: $(STAMP)
+	PATH="$(BIN):$$PATH" python -m pytest
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+deps: $(STAMP)
+	$(BIN)/python -m tools.sync_deps
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,72 @@
+"""report: documents, metrics, plots, predictions -> reports/index.html and reports/results.md."""
+
+import csv
+import json
+import logging
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pipeline.runner import Stage, run
+from pipeline.stale import prune_results
+from simckp import records
+from simckp.evaluation.figures import Curve, training_curve
+from simckp.evaluation.page import example, render_html, render_markdown
+from simckp.evaluation.statistics import set_statistics
+from simckp.evaluation.tables import interval_table, profile_table, result_tables, statistics_table
+
+METRICS, DOCUMENTS, PREDICTIONS = Path("metrics"), Path("data/documents"), Path("data/predictions")
+REPORTS = Path("reports")
+STAGES = ("extractor", "reranker")
+
+
+def main() -> None:
+    """Write the page and the tables of all evaluated sets."""
+    uses = ["corpora", "evaluated", "seeds", "lambda", "evaluation", "report"]
+    with Stage("report", uses=uses) as stage:
+        params = stage.params
+        seeds = [str(seed) for seed in params.seeds]
+        prune_results(params)
+        metrics = {name: [_read(f"{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
+        profiles = {name: _read(f"profiles/{name}-{seeds[0]}.json") for name in params.evaluated}
+        statistics = {
+            name: set_statistics(records.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
+        }
+        tables = [
+            *result_tables(metrics),
+            interval_table(metrics, confidence=params.evaluation.confidence),
+            profile_table(profiles),
+            statistics_table(statistics),
+        ]
+        examples = [
+            example(document, predicted)
+            for name in params.evaluated
+            for document, predicted in islice(
+                records.aligned((DOCUMENTS / name, "documents"), (PREDICTIONS / seeds[0] / name, "predictions")),
+                params.report.examples,
+            )
+        ]
+        curves = [_curve(name, seed) for seed in seeds for name in STAGES]
+        profile = params.evaluation.profile
+        facts = {"lambda": params.lambda_, "seeds": ", ".join(seeds), "sets": ", ".join(params.evaluated)}
+        markdown = render_markdown(tables, profile=profile)
+        REPORTS.mkdir(exist_ok=True)
+        (REPORTS / "results.md").write_text(markdown, encoding="utf-8")
+        (REPORTS / "index.html").write_text(
+            render_html(tables=tables, curves=curves, examples=examples, profile=profile, facts=facts),
+            encoding="utf-8",
+        )
+        logging.getLogger("pipeline").info("\n%s", markdown)
+
+
+def _read(name: str) -> Any:
+    return json.loads((METRICS / name).read_text(encoding="utf-8"))
+
+
+def _curve(name: str, seed: str) -> Curve:
+    with Path(f"plots/{name}-{seed}.csv").open(encoding="utf-8", newline="") as source:
+        return training_curve(list(csv.DictReader(source)), title=f"{name}, seed {seed}")
+
+
+if __name__ == "__main__":
+    run(main, arguments=0)

@@ -1,0 +1,108 @@
+"""The report: one self-contained HTML page and a Markdown file."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from itertools import pairwise
+from typing import Any
+
+from jinja2 import Environment
+
+from simckp.evaluation.figures import Curve
+from simckp.evaluation.profiles import PROFILES
+from simckp.evaluation.tables import Table
+from simckp.records import Document, Predicted
+from simckp.text import StemmedText, scoring_key, split_by_presence, stems
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of text; ``score`` is that of the best keyphrase over it, None outside keyphrases."""
+
+    text: str
+    score: float | None
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase as it is listed."""
+
+    surface: str
+    score: float | None
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A document with its predictions."""
+
+    id: str
+    set: str
+    segments: list[Segment]
+    absent: list[Phrase]
+    missed: list[str]
+    warnings: list[str]
+
+
+def example(document: Document, predicted: Predicted) -> Example:
+    """Prepare a document for the page: present keyphrases as marked pieces of text, absent ones as a list."""
+    text = StemmedText(stems(document["text"]))
+    present_gold, absent_gold = split_by_presence(document["keyphrases"], text)
+    gold = {scoring_key(phrase) for phrase in (*present_gold, *absent_gold)}
+    given = {scoring_key(phrase["surface"]) for phrase in predicted["phrases"]}
+    marks = [
+        (span["start"], span["end"], phrase["score"], scoring_key(phrase["surface"]) in gold)
+        for phrase in predicted["phrases"]
+        for span in phrase["spans"]
+    ]
+    return Example(
+        id=document["id"],
+        set=document["set"],
+        segments=segments(document["text"], marks),
+        absent=[
+            Phrase(phrase["surface"], phrase["score"], scoring_key(phrase["surface"]) in gold)
+            for phrase in predicted["phrases"]
+            if phrase["kind"] == "absent"
+        ],
+        missed=[phrase for phrase in document["keyphrases"] if scoring_key(phrase) not in given],
+        warnings=predicted["warnings"],
+    )
+
+
+def segments(text: str, marks: Iterable[tuple[int, int, float, bool]]) -> list[Segment]:
+    """Cut a text where keyphrases start and end.
+
+    Args:
+        text: The text.
+        marks: Start, end, score and correctness of each occurrence; occurrences may overlap. Over a piece that
+            several cover the correct ones win, then the best score.
+    """
+    ordered = sorted(marks)
+    borders = sorted({0, len(text), *(mark[0] for mark in ordered), *(mark[1] for mark in ordered)})
+    pieces = []
+    for start, end in pairwise(borders):
+        over = [(mark[3], mark[2]) for mark in ordered if mark[0] <= start and mark[1] >= end]
+        correct, score = max(over) if over else (False, None)
+        pieces.append(Segment(text[start:end], score, correct))
+    return pieces
+
+
+def render_html(
+    *,
+    tables: Sequence[Table],
+    curves: Sequence[Curve],
+    examples: Sequence[Example],
+    profile: str,
+    facts: dict[str, Any],
+) -> str:
+    """Return the page; every text from a document is escaped, nothing is loaded from elsewhere."""
+    source = (resources.files("simckp.evaluation") / "report.html.jinja").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    return template.render(tables=tables, curves=curves, examples=examples, profile=PROFILES[profile], facts=facts)
+
+
+def render_markdown(tables: Sequence[Table], *, profile: str) -> str:
+    """Return the tables as Markdown."""
+    head = f"# Results\n\nProfile `{profile}`. A subscript is the deviation over seeds in thousandths.\n\n"
+    return head + "\n".join(table.markdown() for table in tables)

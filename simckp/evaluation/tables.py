@@ -1,0 +1,129 @@
+"""Results beside the paper's, as rows for HTML and Markdown."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from simckp.evaluation.matching import KINDS
+
+FIGURES = ("F1@5", "F1@M")
+OURS = "this run"
+_MISSING = "–"
+
+SetMetrics = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of text cells."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        """Return the table as GitHub Markdown under a heading."""
+        lines = [self.header, [":--", *("--:" for _ in self.header[1:])], *self.rows]
+        body = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines)
+        return f"### {self.title}\n\n{body}\n"
+
+
+@lru_cache(maxsize=1)
+def paper() -> dict[str, Any]:
+    """Return the paper's numbers that ship with the package."""
+    text = (resources.files("simckp.evaluation") / "paper.json").read_text(encoding="utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def figure(values: Sequence[float]) -> str:
+    """Return a mean with the deviation over seeds as the paper writes it: ``0.427_1`` is 0.427 ± 0.001."""
+    mean = f"{np.mean(values):.3f}"
+    return mean if len(values) < 2 else f"{mean}_{round(1000 * float(np.std(values)))}"
+
+
+def result_tables(metrics: Mapping[str, Sequence[SetMetrics]]) -> list[Table]:
+    """Return one table a kind: every evaluated set, ours first, then the paper's rows for sets of the same name.
+
+    Args:
+        metrics: For each set the metrics of every seed.
+    """
+    return [_result_table(kind, metrics) for kind in KINDS]
+
+
+def _result_table(kind: str, metrics: Mapping[str, Sequence[SetMetrics]]) -> Table:
+    header = ["model", *(f"{name} {label}" for name in metrics for label in FIGURES)]
+    ours = [figure([seed[kind][label] for seed in seeds]) for seeds in metrics.values() for label in FIGURES]
+    rows = [[OURS, *ours]]
+    for model, results in paper()["results"][kind].items():
+        cells = [_published(results, name, label) for name in metrics for label in FIGURES]
+        if any(cell != _MISSING for cell in cells):
+            rows.append([model, *cells])
+    return Table(f"{kind.capitalize()} keyphrases", header, rows)
+
+
+def _published(results: Mapping[str, Any], set_name: str, label: str) -> str:
+    found = results.get(set_name, {}).get(label)
+    if found is None:
+        return _MISSING
+    return f"{found[0]:.3f}" + (f"_{round(1000 * found[1])}" if len(found) > 1 else "")
+
+
+def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: float) -> Table:
+    """Return F1 with its bootstrap interval (of the first seed), ``R@50`` and how many documents count."""
+    percent = f"{100 * confidence:g} %"
+    header = ["set", "documents", "kind", "with gold", f"F1@5 ({percent})", f"F1@M ({percent})", "R@50", "R@50 (paper)"]
+    rows = []
+    for name, seeds in metrics.items():
+        for kind in KINDS:
+            values = seeds[0][kind]
+            cells = [f"{values[f]:.3f} ({values[f + '_low']:.3f} to {values[f + '_high']:.3f})" for f in FIGURES]
+            recall = [figure([seed["absent"]["R@50"] for seed in seeds]), _upper_bound(name)]
+            documents = [str(seeds[0]["set"]["documents"]), kind, str(values["documents_with_gold"])]
+            rows.append([name, *documents, *cells, *(recall if kind == "absent" else ["", ""])])
+    return Table("Confidence intervals and upper bound", header, rows)
+
+
+def _upper_bound(set_name: str) -> str:
+    found = paper()["recall_at_50"].get(set_name)
+    return f"{found[0]:.3f}_{round(1000 * found[1])}" if found else _MISSING
+
+
+def statistics_table(statistics: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return the statistics of each set, the paper's Table 1 in brackets where it has the set."""
+    columns = {
+        "documents": ("documents", 0),
+        "keyphrases_mean": ("#KP mean", 2),
+        "keyphrases_std": ("#KP std", 2),
+        "words_mean": ("|KP| mean", 2),
+        "absent_percent": ("% absent", 2),
+        "text_words_mean": ("words a text", 1),
+    }
+    rows = []
+    for name, values in statistics.items():
+        published = paper()["statistics"].get(name, {})
+        cells = []
+        for key, (_, digits) in columns.items():
+            beside = f" ({published[key]:.{digits}f})" if key in published else ""
+            cells.append(f"{values[key]:.{digits}f}{beside}")
+        rows.append([name, *cells])
+    return Table("Data (the paper's Table 1 in brackets)", ["set", *(label for label, _ in columns.values())], rows)
+
+
+def profile_table(profiles: Mapping[str, Mapping[str, SetMetrics]]) -> Table:
+    """Return F1 under every profile (first seed); numbers of different profiles are not comparable.
+
+    Args:
+        profiles: For each set the metrics of each profile.
+    """
+    header = ["set", "profile", *(f"{kind} {label}" for kind in KINDS for label in FIGURES)]
+    rows = [
+        [name, profile, *(f"{values[kind][label]:.3f}" for kind in KINDS for label in FIGURES)]
+        for name, found in profiles.items()
+        for profile, values in found.items()
+    ]
+    return Table("The same predictions under other published scripts", header, rows)

@@ -1,0 +1,1 @@
+"""Helpers for people who work on this repository."""
