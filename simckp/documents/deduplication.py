@@ -8,7 +8,8 @@ from datasketch import MinHash, MinHashLSH
 from simckp.records import Document, Duplicate
 from simckp.text import tokens
 
-# LSH proposes, the exact similarity decides: so a missed pair costs more than a false one.
+# LSH proposes with a margin, the exact similarity decides: a missed pair costs more than a false one.
+_MARGIN = 0.15
 _WEIGHTS_OF_FALSE_POSITIVES_AND_NEGATIVES = (0.1, 0.9)
 
 
@@ -32,7 +33,11 @@ def near_duplicates(
     The similarity is the Jaccard coefficient of the word bigrams of the texts. Each training document is named once,
     with the most similar evaluated document.
     """
-    index = MinHashLSH(threshold=threshold, num_perm=permutations, weights=_WEIGHTS_OF_FALSE_POSITIVES_AND_NEGATIVES)
+    index = MinHashLSH(
+        threshold=max(threshold - _MARGIN, _MARGIN),
+        num_perm=permutations,
+        weights=_WEIGHTS_OF_FALSE_POSITIVES_AND_NEGATIVES,
+    )
     known: dict[tuple[str, str], frozenset[str]] = {}
     for document in evaluated:
         features = shingles(document["text"])

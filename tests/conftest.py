@@ -1,0 +1,127 @@
+"""Fixtures: tiny random networks (no download), a few documents, and the real documents where they are at hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.candidates.alignment import Word
+from simckp.candidates.mining import mine
+from simckp.records import Document, Mined, Tagged
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHARED = REPOSITORY.parent / "shared"
+VOCABULARY = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    *"abcdefghijklmnopqrstuvwxyz.,-0123456789",
+    *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789"),
+    *("graph", "graphs", "network", "networks", "neural", "sparse", "learning", "machine", "the", "of", "we", "study"),
+    *("colour", "##ing", "deep", "theory", "random", "search", "tabu", "support", "vector", "method", "new"),
+]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real documents; tests that need it are skipped without it."""
+    if not SHARED.is_dir():
+        pytest.skip("the folder of real documents is not here")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random two-layer BERT of width 16 and its tokenizer."""
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
+    tokenizer = BertTokenizerFast(vocab=vocabulary, do_lower_case=True)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a random BART of width 16 and a byte-level tokenizer (BART's kind)."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import BartConfig, BartForConditionalGeneration, BartTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny-bart")
+    trainer = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trainer.train_from_iterator(
+        ["we study sparse graphs and neural networks"] * 3, vocab_size=300, special_tokens=special
+    )
+    trainer.save_model(str(folder))
+    tokenizer = BartTokenizerFast.from_pretrained(folder)
+    torch.manual_seed(0)
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=64,
+    )
+    BartForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def make_document(text: str, keyphrases: list[str], *, identifier: str = "d", set_name: str = "train") -> Document:
+    """A document without a title."""
+    return Document(id=identifier, title="", abstract=text, text=text, keyphrases=keyphrases, set=set_name)
+
+
+def make_tagged(text: str, tags: str, *, identifier: str = "d") -> Tagged:
+    """Words split at white space, with the tags given in one string."""
+    words: list[Word] = []
+    position = 0
+    for token, tag in zip(text.split(), tags.split(), strict=True):
+        start = text.index(token, position)
+        position = start + len(token)
+        words.append(Word(tag, start, position))
+    return Tagged(
+        id=identifier,
+        words=[text[word.start : word.end] for word in words],
+        tags=[word.tag for word in words],
+        starts=[word.start for word in words],
+        ends=[word.end for word in words],
+    )
+
+
+@pytest.fixture
+def pairs() -> list[tuple[Document, Mined]]:
+    """Six short documents with their candidates; half of them have an absent keyphrase."""
+    texts: list[tuple[str, str, list[str]]] = [
+        ("we study sparse graphs", "PRP VBP JJ NNS", ["sparse graphs", "graph theory"]),
+        ("neural networks of deep learning", "JJ NNS IN JJ NN", ["neural networks", "deep learning"]),
+        ("the new support vector method", "DT JJ NN NN NN", ["support vector method", "machine learning"]),
+        ("tabu search of random graphs", "NN NN IN JJ NNS", ["tabu search"]),
+        ("machine learning of graph colouring", "NN NN IN NN NN", ["graph colouring", "deep networks"]),
+        ("we study random search", "PRP VBP JJ NN", ["random search"]),
+    ]
+    found: list[Any] = []
+    for number, (text, tags, keyphrases) in enumerate(texts):
+        document = make_document(text, keyphrases, identifier=f"d{number}")
+        found.append((document, mine(document, make_tagged(text, tags, identifier=f"d{number}"), max_words=6)))
+    return found

@@ -1,0 +1,45 @@
+"""Pieces come in order, once, from scratch where they are there, over processes too."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simckp.execution import batched_rows, map_pieces
+from tests.conftest import make_document
+
+ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(7)]
+
+
+def shout(rows: list[Any]) -> list[Any]:
+    return [row | {"title": row["text"].upper()} for row in rows]
+
+
+def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
+    pieces = map_pieces(function, iter(ROWS), name="documents", piece_rows=3, scratch=scratch, workers=workers)
+    return [[row["title"] for row in piece] for piece in pieces]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pieces_in_order(tmp_path: Path, workers: int) -> None:
+    assert run(tmp_path / str(workers), shout, workers) == [["T0", "T1", "T2"], ["T3", "T4", "T5"], ["T6"]]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    calls = []
+
+    def fails_at_second(rows: list[Any]) -> list[Any]:
+        calls.append(rows[0]["id"])
+        if rows[0]["id"] == "3" and calls.count("3") == 1:
+            raise KeyboardInterrupt
+        return shout(rows)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, fails_at_second)
+    assert run(tmp_path, fails_at_second) == [["T0", "T1", "T2"], ["T3", "T4", "T5"], ["T6"]]
+    assert calls == ["0", "3", "3", "6"]  # the first piece was not computed again
+
+
+def test_batched_rows() -> None:
+    assert list(batched_rows(iter(range(5)), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(batched_rows([], 2)) == []
