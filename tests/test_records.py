@@ -66,7 +66,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path, damage: str) -> None:
     else:
         content[-6] ^= 0xFF  # the length of the footer
     path.write_bytes(content)
-    with pytest.raises(InputError, match="part-00000.parquet: cannot be read"):
+    with pytest.raises(InputError, match=r"part-00000\.parquet: cannot be read"):
         list(records.read_dataset(tmp_path, name="documents"))
 
 
@@ -75,7 +75,7 @@ def test_missing_shards_are_named(tmp_path: Path) -> None:
         records.shards(tmp_path / "none")
     records.write_dataset(tmp_path, rows(7), name="documents", shard_rows=3)
     (tmp_path / "part-00001.parquet").unlink()
-    with pytest.raises(InputError, match="part-00001.parquet: this shard is missing"):
+    with pytest.raises(InputError, match=r"part-00001\.parquet: this shard is missing"):
         records.shards(tmp_path)
 
 

@@ -136,8 +136,10 @@ def token_spans(encoded: Encoded, starts: Integers, ends: Integers) -> tuple[Int
     first = np.searchsorted(encoded.ends[real], starts, side="right")
     last = np.searchsorted(encoded.starts[real], ends, side="left")
     whole = (first < last) & (ends <= encoded.reach if encoded.truncated else first < last)
-    offset = real[0]
-    return (first + offset).astype(np.int32), (last + offset).astype(np.int32), whole
+    # Tokens of white space may stand between real ones; they belong to the span that they stand in.
+    token_first = real[np.minimum(first, len(real) - 1)]
+    token_last = real[np.maximum(last, 1) - 1] + 1
+    return token_first.astype(np.int32), token_last.astype(np.int32), whole
 
 
 def merge_overlaps(starts: Integers, ends: Integers, owners: Integers) -> tuple[Integers, Integers, Integers]:

@@ -69,6 +69,7 @@ def beam_search(
         length_penalty=settings.length_penalty,
         early_stopping=False,
         forced_bos_token_id=None,
+        forced_eos_token_id=None,
         do_sample=False,
         return_dict_in_generate=True,
         output_scores=True,

@@ -59,7 +59,7 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     if not tokenizer.is_fast:
         raise SimCKPError(f"backbone {name!r}: its tokenizer gives no offsets (no fast tokenizer)")
     tokenizer.add_special_tokens({"additional_special_tokens": [SEPARATOR]})
-    tokenizer.backend_tokenizer.encode_special_tokens = True
+    tokenizer.split_special_tokens = True
     return tokenizer
 
 

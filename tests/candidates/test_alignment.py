@@ -1,6 +1,7 @@
 """Compounds are one word, whatever the tagger does."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -48,7 +49,7 @@ def test_the_last_part_gives_the_tag() -> None:
 def test_every_word_lies_in_exactly_one_joined_word(text: str) -> None:
     words = cut(text)
     joined = join_compounds(text, words)
-    assert all(first.end <= second.start for first, second in zip(joined, joined[1:], strict=False))
+    assert all(first.end <= second.start for first, second in pairwise(joined))
     for word in words:
         assert sum(outer.start <= word.start and word.end <= outer.end for outer in joined) == 1
 

@@ -77,7 +77,7 @@ def test_files_of_a_corpus(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="may only be given for a folder"):
         corpus_files(tmp_path / "a.jsonl", ["a.jsonl"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no .jsonl file"):
+    with pytest.raises(InputError, match=r"holds no \.jsonl file"):
         corpus_files(tmp_path / "empty", None)
 
 

@@ -1,0 +1,114 @@
+"""Beams become unique phrases; the search itself is held against exhaustive scoring on a tiny network."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.features.examples import TextEncoder
+from simckp.generation.overgenerate import Sequence, beam_search, overgenerate, unique_phrases
+from simckp.models.backbones import SEPARATOR
+from simckp.models.extractor import new_extractor
+from simckp.params import Generation
+from tests.conftest import make_document
+
+SETTINGS = Generation(
+    beams=6,
+    max_new_tokens=6,
+    no_repeat_ngram=2,
+    length_penalty=1.0,
+    batch_size=2,
+    checkpoint_documents=4,
+)
+
+
+@pytest.fixture(params=["bert", "bart"])
+def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> tuple[Any, Any]:
+    torch.manual_seed(0)
+    if request.param == "bert":
+        model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    else:
+        model, tokenizer = new_extractor(str(tiny_bart), decoder_layers=None)
+    return model.eval(), tokenizer
+
+
+def beam(tokenizer: Any, *phrases: str, log_prob: float = -1.0) -> Sequence:
+    ids: list[int] = []
+    for phrase in phrases:
+        ids += ([tokenizer.convert_tokens_to_ids(SEPARATOR)] if ids else []) + tokenizer(
+            phrase, add_special_tokens=False
+        )["input_ids"]
+    return Sequence(ids, log_prob)
+
+
+def test_phrases_are_unique_by_stem_with_best_rank_and_count(extractor: Any) -> None:
+    _, tokenizer = extractor
+    document = make_document("we study sparse graphs", ["sparse graphs", "graph theory"])
+    beams = [
+        beam(tokenizer, "graph theory", "sparse graphs", log_prob=-0.5),
+        beam(tokenizer, "graphs theory", "graph theory", log_prob=-0.7),
+        beam(tokenizer, "", "- .", "deep learning", log_prob=-0.9),
+    ]
+    found = unique_phrases(beams, document, tokenizer)
+    assert [
+        (p["surface"].strip(), p["best_rank"], p["beams"], p["log_prob"], p["present"], p["label"]) for p in found
+    ] == [
+        ("graph theory", 0, 2, -0.5, False, True),
+        ("sparse graphs", 0, 1, -0.5, True, False),
+        ("deep learning", 2, 1, -0.9, False, False),
+    ]
+
+
+def test_beams_are_sorted_distinct_and_repeat_no_bigram(extractor: Any) -> None:
+    model, tokenizer = extractor
+    batch = list(TextEncoder(tokenizer, 32)(["we study sparse graphs", "neural networks"]))
+    for beams in beam_search(batch, model, tokenizer, SETTINGS):
+        assert len(beams) == SETTINGS.beams
+        assert [b.log_prob for b in beams] == sorted((b.log_prob for b in beams), reverse=True)
+        for one in beams:
+            bigrams = list(zip(one.token_ids, one.token_ids[1:], strict=False))
+            assert len(bigrams) == len(set(bigrams))
+            assert len(one.token_ids) <= SETTINGS.max_new_tokens
+
+
+@torch.inference_mode()
+def test_log_prob_is_the_mean_over_generated_tokens(extractor: Any) -> None:
+    model, tokenizer = extractor
+    (text,) = TextEncoder(tokenizer, 32)(["we study sparse graphs"])
+    best = next(iter(beam_search([text], model, tokenizer, SETTINGS)))[0]
+    config = model.backbone.config
+    end = model.backbone.generation_config.eos_token_id
+    target = [*best.token_ids, end][: SETTINGS.max_new_tokens]
+    hidden = model.encode(torch.tensor([text.input_ids.tolist()]), torch.ones(1, len(text.input_ids), dtype=torch.long))
+    logits = model.backbone(
+        encoder_outputs=(hidden,), decoder_input_ids=torch.tensor([[config.decoder_start_token_id, *target[:-1]]])
+    ).logits[0]
+    steps = torch.log_softmax(logits, dim=-1)[range(len(target)), target]
+    assert best.log_prob == pytest.approx(steps.mean().item(), abs=1e-4)
+
+
+def test_results_do_not_depend_on_batch_or_order(extractor: Any) -> None:
+    model, tokenizer = extractor
+    texts = ["we study sparse graphs", "neural networks of deep learning", "tabu search"]
+    documents = [make_document(text, ["graph theory"], identifier=text) for text in texts]
+
+    def run(rows: list[Any], size: int) -> dict[str, list[tuple[str, float]]]:
+        settings = SETTINGS.model_copy(update={"batch_size": size})
+        found = overgenerate(rows, model, tokenizer, settings, max_tokens=32)
+        assert [row["id"] for row in found] == [row["id"] for row in rows]
+        return {
+            row["id"]: [(p["key"], pytest.approx(p["log_prob"], abs=1e-4)) for p in row["phrases"]] for row in found
+        }
+
+    alone = run(documents, 1)
+    assert alone == run(documents, 3) == run(documents[::-1], 2)
+
+
+def test_a_truncated_text_says_so(extractor: Any) -> None:
+    model, tokenizer = extractor
+    documents = [make_document("graph " * 40, []), make_document("graph", [], identifier="e")]
+    assert [row["truncated"] for row in overgenerate(documents, model, tokenizer, SETTINGS, max_tokens=16)] == [
+        True,
+        False,
+    ]

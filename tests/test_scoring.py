@@ -1,0 +1,138 @@
+"""Scores are the same alone, together and in any order; predictions follow the rules."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.models.extractor import new_extractor
+from simckp.models.reranker import new_reranker
+from simckp.prediction import paired_kinds, predict
+from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase
+from simckp.scoring import calibrate_kinds, score_absent, score_present
+
+
+@pytest.fixture
+def generations(pairs: Any) -> list[Any]:
+    surfaces = ["graph theory", "machine learning", "deep networks", "sparse graphs"]
+    return [
+        (
+            document,
+            Generated(
+                id=document["id"],
+                phrases=[
+                    GeneratedPhrase(
+                        key=s,
+                        surface=s,
+                        beams=1,
+                        best_rank=n,
+                        log_prob=-1.0,
+                        present=s in document["text"],
+                        label=s in document["keyphrases"],
+                    )
+                    for n, s in enumerate(surfaces[: 1 + number % 4])
+                ],
+                truncated=False,
+            ),
+        )
+        for number, (document, _) in enumerate(pairs)
+    ]
+
+
+def assert_same(first: list[Scored], second: list[Scored]) -> None:
+    by_id = {row["id"]: row for row in second}
+    for row in first:
+        other = by_id[row["id"]]
+        assert [p["key"] for p in row["phrases"]] == [p["key"] for p in other["phrases"]]
+        assert [p["score"] for p in row["phrases"]] == pytest.approx([p["score"] for p in other["phrases"]], abs=1e-4)
+
+
+def test_present_scores_do_not_depend_on_company_or_order(pairs: Any, tiny_bert: Path) -> None:
+    torch.manual_seed(1)
+    model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    model.eval()
+    together = list(score_present(pairs, model, tokenizer, max_tokens=32))
+    alone = [row for pair in pairs for row in score_present([pair], model, tokenizer, max_tokens=32)]
+    assert_same(together, alone)
+    assert_same(together, list(score_present(pairs[::-1], model, tokenizer, max_tokens=32)))
+    for row, (_, mined) in zip(together, pairs, strict=True):
+        assert len(row["phrases"]) == len(mined["phrases"])
+        scores = [phrase["score"] for phrase in row["phrases"]]
+        assert scores == sorted(scores, reverse=True)
+        assert (row["truncated"], row["unscored"]) == (False, 0)
+
+
+def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tiny_bert: Path) -> None:
+    model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    rows = list(score_present(pairs, model.eval(), tokenizer, max_tokens=5))
+    assert all(row["truncated"] for row in rows)
+    for row, (_, mined) in zip(rows, pairs, strict=True):
+        assert len(row["phrases"]) + row["unscored"] == len(mined["phrases"])
+        assert row["unscored"] > 0
+    (predicted,) = predict([(rows[0], absent_row("d0"))], thresholds={"present": 1.0, "absent": 1.0}, minimum=5)
+    assert predicted["truncated"]
+    assert f"{rows[0]['unscored']} candidates lie beyond the length that the extractor reads" in predicted["warnings"]
+
+
+def test_absent_scores_do_not_depend_on_company_or_order(generations: Any, tiny_bert: Path) -> None:
+    torch.manual_seed(1)
+    model, tokenizer = new_reranker(str(tiny_bert), shared_encoder=True)
+    model.eval()
+    lengths = {"max_tokens": 32, "max_phrase_tokens": 8}
+    together = list(score_absent(generations, model, tokenizer, **lengths))
+    alone = [row for pair in generations for row in score_absent([pair], model, tokenizer, **lengths)]
+    assert_same(together, alone)
+    assert_same(together, list(score_absent(generations[::-1], model, tokenizer, **lengths)))
+    assert all(p["key"] != "sparse graphs" for p in together[0]["phrases"])  # it is in that text
+
+
+def scored(kind: str, *scores: float, labels: tuple[bool, ...] = ()) -> Scored:
+    flags = labels or (False,) * len(scores)
+    phrases = [
+        ScoredPhrase(key=f"k{n}", surface=f"s{n}", score=score, label=flag, spans=[])
+        for n, (score, flag) in enumerate(zip(scores, flags, strict=True))
+    ]
+    return Scored(id="d0", kind=kind, phrases=phrases, targets=sum(flags), truncated=False, unscored=0)
+
+
+def absent_row(identifier: str) -> Scored:
+    row = scored("absent")
+    row["id"] = identifier
+    return row
+
+
+def test_predictions_above_the_threshold_or_the_best_five() -> None:
+    present = scored("present", 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+    absent = scored("absent", 0.6, 0.2)
+    (predicted,) = predict([(present, absent)], thresholds={"present": 0.35, "absent": 0.5}, minimum=5)
+    kinds = [phrase["kind"] for phrase in predicted["phrases"]]
+    assert kinds == ["present"] * 6 + ["absent"] * 2  # six above, and both that exist
+    (predicted,) = predict([(present, absent)], thresholds={"present": 0.85, "absent": 0.5}, minimum=0)
+    assert [phrase["score"] for phrase in predicted["phrases"]] == [0.9, 0.6]
+
+
+def test_an_empty_document_gives_nothing_and_says_why() -> None:
+    (predicted,) = predict(
+        [(scored("present"), scored("absent"))], thresholds={"present": 0.0, "absent": 0.0}, minimum=5
+    )
+    assert predicted["phrases"] == []
+    assert predicted["warnings"] == ["no candidate phrase in the text", "no absent phrase was generated"]
+
+
+def test_kinds_come_in_pairs() -> None:
+    rows = [scored("present"), scored("absent")]
+    assert list(paired_kinds(rows)) == [(rows[0], rows[1])]
+    with pytest.raises(ValueError, match="not one present and one absent row"):
+        list(paired_kinds(rows[::-1]))
+
+
+def test_each_kind_has_its_threshold() -> None:
+    rows = [
+        scored("present", 0.9, 0.5, labels=(True, False)),  # cut 0.7
+        scored("absent", 0.4, 0.2, labels=(True, False)),  # cut 0.3
+    ]
+    found = {row["kind"]: row for row in calibrate_kinds(rows, method="mean_of_best_cuts", minimum=0)}
+    assert found["present"]["value"] == pytest.approx(0.7)
+    assert found["absent"]["value"] == pytest.approx(0.3)
+    assert found["present"]["f1_at_m"] == pytest.approx(1.0)
