@@ -1,0 +1,247 @@
+"""The whole pipeline under DVC on a few documents and tiny random networks, as users run it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simckp import records
+from tests.conftest import REPOSITORY
+
+BEFORE_TRAINING = ("documents", "dropped", "duplicates", "tagged", "candidates")
+DOCUMENTS = {"train": 16, "valid": 8, "test": 6}
+CHANGES = {
+    r"backbone: minilm": "backbone: tiny",
+    r"decoder_layers: 2": "decoder_layers: 1",
+    r"max_source_tokens: 512": "max_source_tokens: 64",
+    r"shard_rows: 1000": "shard_rows: 5",
+    r"beams: 50": "beams: 4",
+    r"max_new_tokens: 16": "max_new_tokens: 4",
+    r"positives: generated$": "positives: generated_and_gold",
+    r"epochs: \d+": "epochs: 2",
+    r"evaluate_every: \d+": "evaluate_every: 2",
+    r"checkpoint_documents: 16": "checkpoint_documents: 3",
+}
+
+
+def run(folder: Path, *command: str, check: bool = True) -> str:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "OMP_NUM_THREADS": "1",
+        "GIT_AUTHOR_NAME": "t",
+        "GIT_AUTHOR_EMAIL": "t@example.org",
+        "GIT_COMMITTER_NAME": "t",
+        "GIT_COMMITTER_EMAIL": "t@example.org",
+    }
+    environment.pop("PYTHONPATH", None)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if check and done.returncode:
+        raise AssertionError(f"{command} failed:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done.stdout + done.stderr
+
+
+def stages_run(output: str) -> list[str]:
+    return re.findall(r"Running stage '([^']+)'", output)
+
+
+def edit(path: Path, changes: dict[str, str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        text, count = re.subn(old, new, text, flags=re.MULTILINE)
+        assert count, old
+    path.write_text(text, encoding="utf-8")
+
+
+def make_project(folder: Path, tiny: Path) -> Path:
+    for name in ("pipeline", "simckp"):
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("dvc.yaml", "params.yaml", ".gitignore", ".dvcignore"):
+        shutil.copy(REPOSITORY / name, folder / name)
+    shutil.copytree(tiny, folder / "tiny")
+    samples = folder / "data/raw/sample"
+    samples.mkdir(parents=True)
+    for name, count in DOCUMENTS.items():
+        with (REPOSITORY / f"data/raw/sample/{name}.jsonl").open(encoding="utf-8") as source:
+            (samples / f"{name}.jsonl").write_text("".join(next(source) for _ in range(count)), encoding="utf-8")
+    edit(folder / "params.yaml", CHANGES)
+    run(folder, "git", "init", "-q")
+    run(folder, "dvc", "init", "-q")
+    run(folder, "dvc", "config", "core.analytics", "false")
+    run(folder, "git", "add", "-A")
+    run(folder, "git", "commit", "-qm", "start")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> tuple[Path, str]:
+    """A project that was run once, with what ``dvc repro`` printed."""
+    folder = make_project(tmp_path_factory.mktemp("project"), tiny_bert)
+    output = run(folder, "dvc", "repro")
+    run(folder, "git", "add", "-A")
+    run(folder, "git", "commit", "-qm", "results")
+    return folder, output
+
+
+def rows(folder: Path, name: str, *parts: str) -> list[Any]:
+    return list(records.read_dataset(folder.joinpath("data", name, *parts), name=name))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path, str]) -> None:
+    folder, output = project
+    assert len(stages_run(output)) == 24
+    for set_name, raw in (("train", 16), ("valid", 8), ("sample", 6)):
+        documents = rows(folder, "documents", set_name)
+        lost = [row for row in rows(folder, "dropped", set_name) if row["what"] == "document"]
+        assert len(documents) + len(lost) == raw
+        ids = [row["id"] for row in documents]
+        for name in ("tagged", "candidates"):
+            assert [row["id"] for row in rows(folder, name, set_name)] == ids
+        assert [row["id"] for row in rows(folder, "generations", "13", set_name)] == ids
+    for set_name in ("valid", "sample"):
+        ids = [row["id"] for row in rows(folder, "documents", set_name)]
+        assert [row["id"] for row in rows(folder, "predictions", "13", set_name)] == ids
+        assert [row["id"] for row in rows(folder, "scores", "13", set_name)][::2] == ids
+        assert {row["id"] for row in rows(folder, "document_metrics", "13", set_name)} == set(ids)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_offsets_slice_the_surface_everywhere(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    texts = {row["id"]: row["text"] for row in rows(folder, "documents", "sample")}
+    predicted = rows(folder, "predictions", "13", "sample")
+    present = [(row["id"], phrase) for row in predicted for phrase in row["phrases"] if phrase["kind"] == "present"]
+    assert len(present) >= 5 * len(texts)
+    for identifier, phrase in present:
+        for span in phrase["spans"][:1]:
+            assert texts[identifier][span["start"] : span["end"]] == phrase["surface"]
+    for row in rows(folder, "tagged", "sample"):
+        for word, start, end in zip(row["words"], row["starts"], row["ends"], strict=True):
+            assert texts[row["id"]][start:end] == word
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_metrics_and_report(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    metrics = json.loads((folder / "metrics/sample-13.json").read_text(encoding="utf-8"))
+    assert {"F1@5", "F1@M", "P@5", "R@5", "P@M", "R@M", "F1@5_low", "F1@5_high"} <= set(metrics["present"])
+    assert "R@50" in metrics["absent"]
+    assert metrics["set"]["documents"] == 6
+    profiles = json.loads((folder / "metrics/profiles/sample-13.json").read_text(encoding="utf-8"))
+    assert set(profiles) == {"chan19", "kpg", "kpg_hard"}
+    shown = run(folder, "dvc", "metrics", "show", "--json")
+    assert "sample-13.json" in shown
+    page = (folder / "reports/index.html").read_text(encoding="utf-8")
+    assert page.count("<article>") == 6
+    assert "| this run |" in (folder / "reports/results.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_second_run_does_nothing(project: tuple[Path, str]) -> None:
+    output = run(project[0], "dvc", "repro")
+    assert stages_run(output) == []
+    assert "up to date" in output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_lambda_reruns_training_and_what_follows(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    output = run(folder, "dvc", "exp", "run", "-S", "lambda=0.5")
+    started = {name.split("@")[0] for name in stages_run(output)}
+    assert started >= {"train_extractor", "overgenerate", "train_reranker", "score", "evaluate", "report"}
+    assert not started & {"ingest", "deduplicate", "tag", "mine"}
+    assert "lambda" in run(folder, "dvc", "exp", "show", "--md", "--only-changed")
+    refused = run(folder, "dvc", "exp", "run", "-S", "lamda=0.5", check=False)
+    assert "Could not override 'lamda'" in refused
+    assert stages_run(refused) == []
+    # Back to the old value: everything comes from the cache.
+    run(folder, "git", "checkout", "-q", "params.yaml", "dvc.lock")
+    assert stages_run(run(folder, "dvc", "repro")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_wrong_value_fails_with_one_sentence(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    edit(folder / "params.yaml", {r"max_words: 6": "max_words: 0"})
+    output = run(folder, "dvc", "repro", check=False)
+    run(folder, "git", "checkout", "-q", "params.yaml")
+    assert "error: params.yaml: parameter 'mining.max_words' is 0" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_new_test_set_computes_only_itself(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    source = folder / "data/raw/sample/test.jsonl"
+    shutil.copy(source, folder / "data/raw/sample/more.jsonl")
+    new = "  more: {path: data/raw/sample/more.jsonl, files: null}\nevaluated: [valid, sample, more]"
+    edit(folder / "params.yaml", {r"^evaluated: \[valid, sample\]": new})
+    started = stages_run(run(folder, "dvc", "repro"))
+    run(folder, "git", "checkout", "-q", "params.yaml", "dvc.lock")
+    of_all_sets = {"deduplicate", "report"}
+    assert {name for name in started if "more" not in name} <= of_all_sets
+    assert {"ingest@more", "overgenerate@13-more", "evaluate@13-more"} <= set(started)
+    # Without it again: what was left on disk changes no result.
+    assert set(stages_run(run(folder, "dvc", "repro"))) <= of_all_sets
+    assert "more" not in (folder / "reports/results.md").read_text(encoding="utf-8")
+
+
+def files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    found = {}
+    for name in names:
+        for path in sorted((folder / name).rglob("*")):
+            if path.is_file():
+                found[str(path.relative_to(folder))] = path.read_bytes()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_with_kills_equals_an_undisturbed_one(project: tuple[Path, str], tmp_path: Path, tiny_bert: Path) -> None:
+    folder, _ = project
+    other = make_project(tmp_path, tiny_bert)
+    # Stage processes are killed at the first sign of scratch of two long stages; then `dvc repro` goes on.
+    kill_when(other, ".scratch/train_extractor/*/*/checkpoint-2/trainer_state.json")
+    kill_when(other, ".scratch/overgenerate/13-train/*/piece-000001.parquet")
+    output = run(other, "dvc", "repro")
+    assert "goes on from" in output
+    datasets = [f"data/{name}" for name in (*BEFORE_TRAINING, "generations", "scores", "predictions")]
+    assert files(other, datasets) == files(folder, datasets)
+    assert files(other, ["metrics"]) == files(folder, ["metrics"])
+
+
+def kill_when(folder: Path, pattern: str) -> None:
+    """Start ``dvc repro`` and kill it and its stage with SIGKILL once a file of that pattern is there."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONPATH", None)
+    process = subprocess.Popen(
+        ["dvc", "repro", "-q"],
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 300
+    while not list(folder.glob(pattern)):
+        assert process.poll() is None, "dvc repro ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,109 @@
+"""The stage runner: scratch by fingerprint, a lock, and no record of code that changed on the way."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import runner
+from pipeline.runner import Stage, imported_files, write_json
+from simckp.errors import ParameterError, SimCKPError
+from tests.conftest import REPOSITORY
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / "params.yaml").write_text((REPOSITORY / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input/a.parquet").write_bytes(b"1")
+    return tmp_path
+
+
+def stage(**changes: Any) -> Stage:
+    options: dict[str, Any] = {"uses": ["tagger"], "inputs": [Path("input")]} | changes
+    return Stage("tag", "train", **options)
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_scratch_depends_on_inputs_and_own_parameters_only(project: Path) -> None:
+    first = stage().scratch
+    change(project / "params.yaml", "lambda: 0.3", "lambda: 0.5")
+    assert stage().scratch == first
+    assert stage(uses=["lambda"]).scratch != first
+    (project / "input/a.parquet").write_bytes(b"2")
+    assert stage().scratch != first
+
+
+def test_scratch_is_kept_after_a_failure_and_removed_after_success(project: Path) -> None:
+    def fails(current: Stage) -> None:
+        with current:
+            current.scratch.mkdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fails(stage())
+    with stage() as current:
+        assert current.scratch.is_dir()
+        other = current.scratch.with_name("of-other-parameters")
+        other.mkdir()
+    assert not current.scratch.exists()
+    with stage():
+        assert not other.exists()  # stale scratch does not pile up
+
+
+def test_two_runs_of_one_stage_do_not_meet(project: Path) -> None:
+    with stage(), pytest.raises(SimCKPError, match="stage 'tag train' is already running"), stage():
+        pass
+
+
+def test_parameters_that_change_while_a_stage_runs_fail_it(project: Path) -> None:
+    with pytest.raises(SimCKPError, match="changed while it ran"), stage():
+        change(project / "params.yaml", "name: spacy", "name: nltk")
+    with stage():
+        change(project / "params.yaml", "lambda: 0.3", "lambda: 0.7")  # not its own
+
+
+def test_wrong_parameters_fail_before_any_work(project: Path) -> None:
+    change(project / "params.yaml", "mining:\n", "mining:\n  max_word: 6\n")
+    with pytest.raises(ParameterError, match=r"did you mean 'mining\.max_words'"):
+        stage()
+    assert not (project / ".scratch").exists()
+
+
+def test_a_mistake_is_one_sentence_without_a_traceback(project: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    change(project / "params.yaml", "lambda: 0.3", "lambda: abc")
+    command = [sys.executable, "-m", "pipeline.ingest", "train"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == "error: params.yaml: parameter 'lambda' is 'abc': input should be a valid number"
+
+
+def test_imports_inside_functions_are_seen() -> None:
+    names = {path.name for path in imported_files(REPOSITORY / "pipeline/tag.py")}
+    assert {"tag.py", "runner.py", "tagging.py", "alignment.py", "text.py"} <= names
+    assert "trainer.py" not in names
+
+
+def test_json_is_whole_and_has_no_nan(tmp_path: Path) -> None:
+    write_json(tmp_path / "m/x.json", {"b": 1, "a": 0.5})
+    assert (tmp_path / "m/x.json").read_text(encoding="utf-8") == '{\n  "a": 0.5,\n  "b": 1\n}\n'
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json(tmp_path / "m/x.json", {"a": float("nan")})
+    assert "0.5" in (tmp_path / "m/x.json").read_text(encoding="utf-8")
+
+
+def test_fingerprints_notice_code(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = stage().scratch
+    monkeypatch.setattr(runner, "imported_files", lambda script: {project / "input/a.parquet"})
+    assert stage().scratch != first

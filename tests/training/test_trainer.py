@@ -1,0 +1,203 @@
+"""Training for real on tiny networks: it learns, resumes, stops early, keeps the best weights."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.errors import SimCKPError
+from simckp.params import ExtractorParams, RerankerParams
+from simckp.records import Generated, GeneratedPhrase
+from simckp.selection import Calibration
+from simckp.training import trainer
+from simckp.training.recipes import Run, train_extractor, train_reranker
+from simckp.training.trainer import train
+
+EXTRACTOR = {
+    "backbone": "",
+    "decoder_layers": 1,
+    "max_source_tokens": 32,
+    "max_target_tokens": 16,
+    "documents": "all",
+    "temperature": 0.1,
+    "reduction": "mean",
+    "learning_rate": 3e-3,
+    "warmup_ratio": 0.0,
+    "batch_size": 2,
+    "gradient_accumulation": 1,
+    "epochs": 4,
+    "max_grad_norm": 1.0,
+    "evaluate_every": 3,
+    "patience": 10,
+}
+
+
+def settings(folder: Path, **changes: Any) -> ExtractorParams:
+    return ExtractorParams(**(EXTRACTOR | {"backbone": str(folder)} | changes))
+
+
+def fit(pairs: Any, tiny_bert: Path, folder: Path, **changes: Any) -> Any:
+    run = Run(seed=7, folder=folder, minimum=5)
+    return train_extractor(pairs, pairs, settings(tiny_bert, **changes), run, contrastive_weight=0.3)
+
+
+def test_losses_fall_and_the_curve_is_logged(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, epochs=12)
+    losses = [row for row in trained.result.history if "contrastive" in row]
+    assert losses[-1]["contrastive"] < losses[0]["contrastive"]
+    assert losses[-1]["mle"] < losses[0]["mle"]
+    assert losses[0]["loss"] == pytest.approx(losses[0]["mle"] + 0.3 * losses[0]["contrastive"], rel=1e-3)
+    assert trained.result.steps == 36
+    assert trained.counts == {"documents": 6, "documents_used": 6, "documents_truncated": 0}
+
+
+def test_linear_decay_to_zero_without_warm_up(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rates = [row["learning_rate"] for row in fit(pairs, tiny_bert, tmp_path).result.history if "learning_rate" in row]
+    # Twelve steps: the rate logged after step s is that of step s, 3e-3 * (12 - (s - 1)) / 12.
+    assert rates == pytest.approx([3e-3 * (12 - (s - 1)) / 12 for s in (3, 6, 9, 12)])
+
+
+def test_fewer_steps_than_the_evaluation_interval_still_keep_a_checkpoint(
+    pairs: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, evaluate_every=5000, epochs=1)
+    assert trained.result.steps == trained.result.best_step == 3
+    assert (tmp_path / "checkpoint-3/model.safetensors").is_file()
+
+
+def test_a_killed_training_goes_on_from_its_last_checkpoint(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = fit(pairs, tiny_bert, tmp_path / "whole")
+    seen: list[int] = []
+    evaluate = trainer.ContrastiveTrainer.evaluate
+
+    def killed(self: Any, *arguments: Any, **options: Any) -> Any:
+        seen.append(self.state.global_step)
+        if self.state.global_step == 9 and seen.count(9) == 1:
+            raise KeyboardInterrupt
+        return evaluate(self, *arguments, **options)
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "evaluate", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fit(pairs, tiny_bert, tmp_path / "killed")
+    resumed = fit(pairs, tiny_bert, tmp_path / "killed")
+    assert seen == [3, 6, 9, 9, 12]  # not from zero
+    assert resumed.result.best_f1_at_m == pytest.approx(whole.result.best_f1_at_m)
+    for name, weight in whole.model.state_dict().items():
+        torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
+
+
+def test_the_same_seed_gives_the_same_weights(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    first, second = (fit(pairs, tiny_bert, tmp_path / name).model.state_dict() for name in "ab")
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_accumulation_equals_the_larger_batch(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Scalar(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(1.0))
+
+        def forward(self, values: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": (self.weight * values).mean()}
+
+    def run(size: int, accumulation: int) -> float:
+        model = Scalar()
+        train(
+            model,
+            [1.0, 2.0, 3.0, 4.0],
+            lambda rows: {"values": torch.tensor(rows)},
+            lambda _: Calibration(0.0, 1, 0.5, 0.5),
+            settings(tiny_bert, batch_size=size, gradient_accumulation=accumulation, epochs=1, max_grad_norm=1e9),
+            seed=1,
+            folder=tmp_path / f"{size}-{accumulation}",
+        )
+        return float(model.weight)
+
+    assert run(1, 4) == pytest.approx(run(4, 1), abs=1e-6)
+
+
+def test_early_stopping_keeps_the_best_weights(tiny_bert: Path, tmp_path: Path) -> None:
+    class Scalar(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(0.0))
+
+        def forward(self, values: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": -self.weight * values.mean()}
+
+    quality = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
+    weights = []
+
+    def validate(model: Any) -> Calibration:
+        weights.append(float(model.weight))
+        return Calibration(0.0, 1, next(quality), 1.0)
+
+    model = Scalar()
+    result = train(
+        model,
+        [1.0] * 4,
+        lambda rows: {"values": torch.tensor(rows)},
+        validate,
+        settings(tiny_bert, batch_size=4, epochs=50, evaluate_every=1, patience=2),
+        seed=1,
+        folder=tmp_path,
+    )
+    assert (result.steps, result.best_step, result.best_f1_at_m) == (4, 2, 0.9)
+    assert float(model.weight) == pytest.approx(weights[1])
+
+
+def test_only_documents_with_absent_keyphrases_on_request(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, documents="with_absent", epochs=1)
+    assert trained.counts["documents_used"] == 3
+
+
+RERANKER = {
+    key: value for key, value in EXTRACTOR.items() if key not in ("decoder_layers", "max_target_tokens", "documents")
+}
+
+
+def generations(pairs: Any, *, right: bool) -> list[Any]:
+    rows = []
+    for document, _ in pairs:
+        phrases = [
+            GeneratedPhrase(key=s, surface=s, beams=1, best_rank=n, log_prob=-1.0, present=False, label=label)
+            for n, (s, label) in enumerate([("graph theory", right), ("deep search", False), ("new method", False)])
+        ]
+        rows.append((document, Generated(id=document["id"], phrases=phrases, truncated=False)))
+    return rows
+
+
+def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = generations(pairs, right=True)
+    chosen = RerankerParams(
+        **(RERANKER | {"backbone": str(tiny_bert), "shared_encoder": True, "positives": "generated"}),
+        max_phrase_tokens=8,
+    ).model_copy(update={"epochs": 15})
+    trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
+    losses = [row["loss"] for row in trained.result.history if "loss" in row]
+    assert losses[-1] < losses[0]
+
+
+def test_without_a_right_phrase_the_reranker_says_what_to_do(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = generations(pairs, right=False)
+    chosen = RerankerParams(
+        **(RERANKER | {"backbone": str(tiny_bert), "shared_encoder": True, "positives": "generated"}),
+        max_phrase_tokens=8,
+    )
+    run = Run(seed=7, folder=tmp_path / "a", minimum=0)
+    with pytest.raises(SimCKPError, match=r"none of 6 training documents .* reranker\.positives=generated_and_gold"):
+        train_reranker(rows, rows, chosen, run)
+    with_gold = chosen.model_copy(update={"positives": "generated_and_gold", "epochs": 1})
+    assert train_reranker(rows, rows, with_gold, run).counts["documents_used"] == 3
+
+
+def test_nothing_to_learn_from(tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(SimCKPError, match="no training document"):
+        fit([], tiny_bert, tmp_path)
+    shutil.rmtree(tmp_path)
