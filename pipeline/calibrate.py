@@ -5,7 +5,7 @@ from pathlib import Path
 from pipeline.runner import Stage, run, write_json
 from simckp import records
 from simckp.params import VALID
-from simckp.scoring import calibrate_kinds
+from simckp.selection import calibrate_kinds
 
 
 def main(seed: str) -> None:

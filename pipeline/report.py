@@ -64,8 +64,11 @@ def _read(name: str) -> Any:
 
 
 def _curve(name: str, seed: str) -> Curve:
-    with Path(f"plots/{name}-{seed}.csv").open(encoding="utf-8", newline="") as source:
-        return training_curve(list(csv.DictReader(source)), title=f"{name}, seed {seed}")
+    rows: list[dict[str, str]] = []
+    for curve in ("loss", "validation"):
+        with Path(f"plots/{name}-{seed}-{curve}.csv").open(encoding="utf-8", newline="") as source:
+            rows += csv.DictReader(source)
+    return training_curve(rows, title=f"{name}, seed {seed}")
 
 
 if __name__ == "__main__":

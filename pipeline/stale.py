@@ -20,7 +20,8 @@ def prune_results(params: Params) -> None:
     evaluated = [f"{name}-{seed}.json" for name in params.evaluated for seed in params.seeds]
     _prune(Path("metrics"), [f"{name}.json" for name in (*per_seed, *per_set)] + evaluated + ["profiles"])
     _prune(Path("metrics/profiles"), evaluated)
-    _prune(Path("plots"), [f"{name}-{seed}.csv" for name in ("extractor", "reranker") for seed in params.seeds])
+    trainings = [f"{name}-{seed}" for name in ("extractor", "reranker") for seed in params.seeds]
+    _prune(Path("plots"), [f"{name}-{curve}.csv" for name in trainings for curve in ("loss", "validation")])
     _prune(Path("data/predictions"), map(str, params.seeds))
     for seed in params.seeds:
         _prune(Path("data/predictions", str(seed)), params.evaluated)

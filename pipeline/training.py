@@ -14,7 +14,11 @@ from simckp.training.recipes import Run, Trained
 
 DUPLICATES = Path("data/duplicates")
 _DOCUMENTS = Path("data/documents")
-_CURVE = ("step", "epoch", "loss", "mle", "contrastive", "learning_rate", "eval_f1_at_m", "eval_oracle_f1_at_m")
+# The columns of each curve; a log entry belongs to the curve whose second column it has.
+CURVES = {
+    "loss": ("step", "loss", "mle", "contrastive", "learning_rate", "epoch"),
+    "validation": ("step", "eval_f1_at_m", "eval_oracle_f1_at_m", "eval_threshold", "epoch"),
+}
 
 
 def inputs(folder: Path) -> list[Path]:
@@ -44,14 +48,14 @@ def settings(stage: Stage, seed: str) -> Run:
 
 
 def keep(trained: Trained, name: str, seed: str) -> None:
-    """Write the network, its curve (CSV, a DVC plot) and the figures of its training."""
+    """Write the network, its curves (CSV, DVC plots) and the figures of its training."""
     trained.model.save(Path("models", name, seed), trained.tokenizer)
-    path = Path(f"plots/{name}-{seed}.csv")
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as sink:
-        writer = csv.DictWriter(sink, _CURVE, extrasaction="ignore", restval="")
-        writer.writeheader()
-        writer.writerows(entry for entry in trained.result.history if "loss" in entry or "eval_f1_at_m" in entry)
+    Path("plots").mkdir(exist_ok=True)
+    for curve, columns in CURVES.items():
+        with Path(f"plots/{name}-{seed}-{curve}.csv").open("w", encoding="utf-8", newline="") as sink:
+            writer = csv.DictWriter(sink, columns, extrasaction="ignore", restval="")
+            writer.writeheader()
+            writer.writerows(entry for entry in trained.result.history if columns[1] in entry)
     figures = {
         "steps": trained.result.steps,
         "best_step": trained.result.best_step,

@@ -16,8 +16,8 @@ from simckp.features.examples import (
 )
 from simckp.models.extractor import ExtractorGenerator
 from simckp.models.reranker import Reranker, similarities
-from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase, Threshold
-from simckp.selection import Ranking, calibrate
+from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase
+from simckp.selection import Ranking
 
 # Batch sizes change nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -153,31 +153,6 @@ def score_absent(
             truncated=example.truncated,
             unscored=0,
         )
-
-
-def ranking(scored: Scored) -> Ranking:
-    """Return the ranking that a row of the scores data set stands for."""
-    phrases = scored["phrases"]
-    return Ranking.of([p["score"] for p in phrases], [p["label"] for p in phrases], scored["targets"])
-
-
-def calibrate_kinds(rows: Iterable[Scored], *, method: str, minimum: int) -> list[Threshold]:
-    """Return the threshold of each kind, found on the scores of the validation set."""
-    rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
-    for row in rows:
-        rankings[row["kind"]].append(ranking(row))
-    found = {kind: calibrate(ranked, minimum=minimum) for kind, ranked in rankings.items()}
-    return [
-        Threshold(
-            kind=kind,
-            method=method,
-            value=calibration.threshold,
-            f1_at_m=calibration.f1_at_m,
-            oracle_f1_at_m=calibration.oracle_f1_at_m,
-            documents=calibration.documents,
-        )
-        for kind, calibration in found.items()
-    ]
 
 
 def _best_first(phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:

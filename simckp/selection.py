@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simckp.records import Scored, Threshold
+
 Floats = NDArray[np.float64]
 HIGHEST_SIMILARITY = 1.0
 
@@ -111,3 +113,28 @@ def calibrate(rankings: list[Ranking], *, minimum: int) -> Calibration:
         f1_at_m=f1_at_m(rankings, threshold=threshold, minimum=minimum),
         oracle_f1_at_m=f1_at_m(rankings, threshold=None, minimum=0),
     )
+
+
+def ranking(scored: Scored) -> Ranking:
+    """Return the ranking that a row of the scores data set stands for."""
+    phrases = scored["phrases"]
+    return Ranking.of([p["score"] for p in phrases], [p["label"] for p in phrases], scored["targets"])
+
+
+def calibrate_kinds(rows: Iterable[Scored], *, method: str, minimum: int) -> list[Threshold]:
+    """Return the threshold of each kind, found on the scores of the validation set."""
+    rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
+    for row in rows:
+        rankings[row["kind"]].append(ranking(row))
+    found = {kind: calibrate(ranked, minimum=minimum) for kind, ranked in rankings.items()}
+    return [
+        Threshold(
+            kind=kind,
+            method=method,
+            value=calibration.threshold,
+            f1_at_m=calibration.f1_at_m,
+            oracle_f1_at_m=calibration.oracle_f1_at_m,
+            documents=calibration.documents,
+        )
+        for kind, calibration in found.items()
+    ]

@@ -10,7 +10,8 @@ from simckp.models.extractor import new_extractor
 from simckp.models.reranker import new_reranker
 from simckp.prediction import paired_kinds, predict
 from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase
-from simckp.scoring import calibrate_kinds, score_absent, score_present
+from simckp.scoring import score_absent, score_present
+from simckp.selection import calibrate_kinds
 
 
 @pytest.fixture
