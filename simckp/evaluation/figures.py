@@ -6,7 +6,7 @@ from io import StringIO
 
 _SIZE_INCHES = (5.2, 2.6)
 _LOSSES = ("loss", "mle", "contrastive")
-_VALIDATION = (("eval_f1_at_m", "F1@M at the threshold"), ("eval_oracle_f1_at_m", "F1@M, each document's best cut"))
+_VALIDATION = (("eval_f1_at_m", "at the threshold"), ("eval_oracle_f1_at_m", "each best cut"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ def training_curve(rows: Sequence[dict[str, str]], *, title: str) -> Curve:
             _plot(loss_axes, rows, name, name)
         for name, label in _VALIDATION:
             _plot(f1_axes, rows, name, label)
-        for axes, label in ((loss_axes, "training loss"), (f1_axes, "validation")):
+        for axes, label in ((loss_axes, "training loss"), (f1_axes, "validation F1@M")):
             axes.set_xlabel("step")
             axes.set_title(label)
             axes.legend(frameon=False)
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(bottom=0, top=None if axes.dataLim.y1 > 0 else 1)
         sink = StringIO()
         figure.savefig(sink, format="svg", metadata={"Date": None}, transparent=True)
     svg = sink.getvalue()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from jinja2 import Environment
@@ -76,7 +76,8 @@ def segments(text: str, marks: Iterable[tuple[int, int, float, bool]]) -> list[S
     Args:
         text: The text.
         marks: Start, end, score and correctness of each occurrence; occurrences may overlap. Over a piece that
-            several cover the correct ones win, then the best score.
+            several cover the correct ones win, then the best score; neighbouring pieces that are all correct, or all
+            wrong, are joined.
     """
     ordered = sorted(marks)
     borders = sorted({0, len(text), *(mark[0] for mark in ordered), *(mark[1] for mark in ordered)})
@@ -85,7 +86,13 @@ def segments(text: str, marks: Iterable[tuple[int, int, float, bool]]) -> list[S
         over = [(mark[3], mark[2]) for mark in ordered if mark[0] <= start and mark[1] >= end]
         correct, score = max(over) if over else (False, None)
         pieces.append(Segment(text[start:end], score, correct))
-    return pieces
+    return [_joined(list(run)) for _, run in groupby(pieces, key=lambda piece: (piece.score is None, piece.correct))]
+
+
+def _joined(run: list[Segment]) -> Segment:
+    """Join neighbouring pieces that look the same; the best score stands for all."""
+    scores = [piece.score for piece in run if piece.score is not None]
+    return Segment("".join(piece.text for piece in run), max(scores, default=None), run[0].correct)
 
 
 def render_html(
