@@ -19,7 +19,7 @@ repro: $(STAMP)
 	@cat reports/results.md
 
 test: $(STAMP)
-	PATH="$(BIN):$$PATH" python -m pytest
+	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 
 check: $(STAMP)
 	$(BIN)/ruff check .
