@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import settings
 
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
 from simckp.records import Document, Mined, Tagged
+
+# The first call of a property may load a library; machines are noisy.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared"

@@ -99,7 +99,7 @@ def rows(folder: Path, name: str, *parts: str) -> list[Any]:
 @pytest.mark.timeout(600)
 def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path, str]) -> None:
     folder, output = project
-    assert len(stages_run(output)) == 23
+    assert len(stages_run(output)) == 24
     for set_name, raw in (("train", 16), ("valid", 8), ("sample", 6)):
         documents = rows(folder, "documents", set_name)
         lost = [row for row in rows(folder, "dropped", set_name) if row["what"] == "document"]
@@ -164,6 +164,7 @@ def test_lambda_reruns_training_and_what_follows(project: tuple[Path, str]) -> N
     started = {name.split("@")[0] for name in stages_run(output)}
     assert started >= {"train_extractor", "overgenerate", "train_reranker", "score", "evaluate", "report"}
     assert not started & {"ingest", "deduplicate", "tag", "mine"}
+    assert started >= {"parameters"}
     assert "lambda" in run(folder, "dvc", "exp", "show", "--md", "--only-changed")
     refused = run(folder, "dvc", "exp", "run", "-S", "lamda=0.5", check=False)
     assert "Could not override 'lamda'" in refused
@@ -182,6 +183,17 @@ def test_a_wrong_value_fails_with_one_sentence(project: tuple[Path, str]) -> Non
     run(folder, "git", "checkout", "-q", "params.yaml")
     assert "error: params.yaml: parameter 'mining.max_words' is 0" in output
     assert "Traceback" not in output
+    assert stages_run(output) == ["parameters"]  # before any work
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_an_unknown_key_is_seen_although_no_stage_reads_it(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    edit(folder / "params.yaml", {r"^seeds:": "lamda: 0.5\nseeds:"})
+    output = run(folder, "dvc", "repro", check=False)
+    run(folder, "git", "checkout", "-q", "params.yaml")
+    assert "error: params.yaml: unknown parameter 'lamda'; did you mean 'lambda'?" in output
 
 
 @pytest.mark.slow
@@ -194,7 +206,7 @@ def test_a_new_test_set_computes_only_itself(project: tuple[Path, str]) -> None:
     edit(folder / "params.yaml", {r"^evaluated: \[valid, sample\]": new})
     started = stages_run(run(folder, "dvc", "repro"))
     run(folder, "git", "checkout", "-q", "params.yaml", "dvc.lock")
-    of_all_sets = {"deduplicate", "report"}
+    of_all_sets = {"parameters", "deduplicate", "report"}
     assert {name for name in started if "more" not in name} <= of_all_sets
     assert {"ingest@more", "overgenerate@13-more", "evaluate@13-more"} <= set(started)
     # Without it again: what was left on disk changes no result.
