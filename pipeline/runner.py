@@ -7,11 +7,13 @@ import logging
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from modulefinder import ModuleFinder
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from tqdm import tqdm
 
@@ -22,6 +24,7 @@ from simckp.params import read_params
 
 PARAMS = Path("params.yaml")
 _LOG = logging.getLogger("pipeline")
+_SCRATCH_SECONDS = 30 * 24 * 3600.0
 
 
 class Stage:
@@ -44,24 +47,30 @@ class Stage:
         self.title = " ".join((name, *item))
         self._name, self._uses, self._inputs = name, tuple(uses), tuple(inputs)
         self._state = self._code_and_parameters()
-        root = Path(os.environ.get("DVC_ROOT", ".")) / ".scratch" / name / "-".join(item or ("all",))
-        self._lock_path = root / "lock"
-        self.scratch = root / self._fingerprint()
+        place = Path(".scratch", name, "-".join(item or ("all",)))
+        self.scratch = Path(os.environ.get("DVC_ROOT", ".")) / place / self._fingerprint()
+        # One run at a time writes a workspace's output, and one works in a scratch folder: experiments in other
+        # workspaces share the scratch root, and a stage lives on when only `dvc` is killed.
+        self._lock_paths = (place / "lock", self.scratch.with_suffix(".lock"))
+        self._locks = ExitStack()
 
     def __enter__(self) -> Self:
-        self._lock_path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = self._lock_path.open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            message = f"stage '{self.title}' is already running in another process; wait for it or end it"
-            raise SimCKPError(message) from error
-        for stale in self._lock_path.parent.iterdir():
-            if stale not in (self._lock_path, self.scratch):
-                shutil.rmtree(stale, ignore_errors=True)
+        with ExitStack() as taken:
+            for path in self._lock_paths:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._lock(taken.enter_context(path.open("w")))
+            self._locks = taken.pop_all()
+        _forget(self.scratch.parent, older_than_seconds=_SCRATCH_SECONDS)
         if self.scratch.exists():
             _LOG.info("%s: goes on from %s", self.title, self.scratch)
         return self
+
+    def _lock(self, file: IO[str]) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            message = f"stage '{self.title}' is already running in another process; wait for it or end it"
+            raise SimCKPError(message) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
@@ -71,7 +80,7 @@ class Stage:
                     raise SimCKPError(message)
                 shutil.rmtree(self.scratch, ignore_errors=True)
         finally:
-            self._lock.close()
+            self._locks.close()
 
     def transform(
         self,
@@ -116,6 +125,13 @@ class Stage:
         for path in sorted(imported_files(Path(__file__).with_name(f"{self._name}.py"))):
             code.update(path.read_bytes())
         return json.dumps(used, sort_keys=True), code.hexdigest()
+
+
+def _forget(folder: Path, *, older_than_seconds: float) -> None:
+    """Delete scratch that nobody came back for."""
+    for path in folder.iterdir():
+        if path.is_dir() and time.time() - path.stat().st_mtime > older_than_seconds:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def imported_files(script: Path) -> set[Path]:

@@ -1,5 +1,6 @@
 """Map a function over pieces of a data set: in order, in bounded memory, resumable, over processes."""
 
+import logging
 import multiprocessing
 import os
 from collections import deque
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from simckp import records
+from simckp.errors import InputError
 
 Rows = list[Any]
 
@@ -26,8 +28,8 @@ def map_pieces(
     """Apply ``function`` to every ``piece_rows`` rows and yield the results in order.
 
     Each finished piece is kept in ``scratch`` as a Parquet file of the data set ``name``; a piece found there is read
-    instead of computed, so that a run that was killed goes on where it stopped. ``scratch`` must therefore belong to
-    one function and one input (see ``pipeline.runner``).
+    instead of computed (a damaged one is computed again), so that a run that was killed goes on where it stopped.
+    ``scratch`` must therefore belong to one function and one input (see ``pipeline.runner``).
 
     Args:
         function: Rows to rows; picklable if ``workers`` is more than one.
@@ -72,7 +74,10 @@ def _piece_path(scratch: Path, index: int) -> Path:
 
 def _finish(function: Callable[[Rows], Rows], piece: Rows, path: Path, name: str) -> Rows:
     if path.exists():
-        return records.read_shard(path, name=name)
+        try:
+            return records.read_shard(path, name=name)
+        except InputError as error:
+            logging.getLogger(__name__).warning("%s; computed again", error)
     result = function(piece)
     records.write_shard(path, result, name=name)
     return result

@@ -40,6 +40,12 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert calls == ["0", "3", "3", "6"]  # the first piece was not computed again
 
 
+def test_a_damaged_piece_is_computed_again(tmp_path: Path) -> None:
+    expected = run(tmp_path, shout)
+    (tmp_path / "piece-000001.parquet").write_bytes(b"PAR1")
+    assert run(tmp_path, shout) == expected
+
+
 def test_batched_rows() -> None:
     assert list(batched_rows(iter(range(5)), 2)) == [[0, 1], [2, 3], [4]]
     assert list(batched_rows([], 2)) == []

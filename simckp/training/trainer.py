@@ -1,6 +1,8 @@
 """Train a network on ``transformers.Trainer``: checkpoints with resume, early stopping on F1@M, a log for plots."""
 
+import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 from torch.utils.data import Dataset
 from transformers import EarlyStoppingCallback, Trainer, TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
+from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
 from simckp.params import Optimisation
@@ -150,6 +152,22 @@ def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder:
     )
 
 
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the newest whole checkpoint, or None; halves that a kill left behind are deleted.
+
+    The Trainer writes its state last, so a checkpoint with a readable state is whole.
+    """
+    steps = sorted((int(path.name.rpartition("-")[2]), path) for path in folder.glob("checkpoint-*"))
+    for _, path in reversed(steps):
+        try:
+            json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            shutil.rmtree(path)
+        else:
+            return path
+    return None
+
+
 def train(
     model: nn.Module,
     examples: list[Any],
@@ -190,7 +208,8 @@ def train(
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
         validate=validate,
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
+    checkpoint = last_checkpoint(folder)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     state = trainer.state
     best = state.best_model_checkpoint or ""
     return TrainingResult(

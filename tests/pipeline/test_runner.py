@@ -54,16 +54,39 @@ def test_scratch_is_kept_after_a_failure_and_removed_after_success(project: Path
         fails(stage())
     with stage() as current:
         assert current.scratch.is_dir()
-        other = current.scratch.with_name("of-other-parameters")
+        other, forgotten = (current.scratch.with_name(name) for name in ("of-other-parameters", "forgotten"))
         other.mkdir()
+        forgotten.mkdir()
+        os.utime(forgotten, (0, 0))
     assert not current.scratch.exists()
     with stage():
-        assert not other.exists()  # stale scratch does not pile up
+        assert other.exists()  # an experiment may come back for it
+        assert not forgotten.exists()
 
 
 def test_two_runs_of_one_stage_do_not_meet(project: Path) -> None:
     with stage(), pytest.raises(SimCKPError, match="stage 'tag train' is already running"), stage():
         pass
+
+
+def test_experiments_in_two_workspaces_run_one_stage_side_by_side(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_ROOT", str(project))
+    with stage() as first:
+        workspace = tmp_path_factory.mktemp("workspace")
+        for name in ("params.yaml", "input/a.parquet"):
+            (workspace / name).parent.mkdir(exist_ok=True)
+            (workspace / name).write_bytes((project / name).read_bytes())
+        monkeypatch.chdir(workspace)
+        change(workspace / "params.yaml", "name: spacy", "name: nltk")
+        with stage() as second:
+            assert first.scratch.parent == second.scratch.parent
+            assert first.scratch != second.scratch
+        change(workspace / "params.yaml", "name: nltk", "name: spacy")
+        with pytest.raises(SimCKPError, match="already running"), stage():
+            pass  # the very same computation
+        monkeypatch.chdir(project)
 
 
 def test_parameters_that_change_while_a_stage_runs_fail_it(project: Path) -> None:

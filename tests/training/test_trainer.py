@@ -90,6 +90,18 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(
         torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
 
 
+def test_half_a_checkpoint_is_not_resumed(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    whole = fit(pairs, tiny_bert, tmp_path)
+    assert trainer.last_checkpoint(tmp_path) == tmp_path / "checkpoint-12"
+    (tmp_path / "checkpoint-12/trainer_state.json").write_text('{"global_st', encoding="utf-8")
+    found = trainer.last_checkpoint(tmp_path)
+    assert found is not None
+    assert found.name != "checkpoint-12"
+    assert not (tmp_path / "checkpoint-12").exists()
+    assert fit(pairs, tiny_bert, tmp_path).result.best_f1_at_m == pytest.approx(whole.result.best_f1_at_m)
+    assert trainer.last_checkpoint(tmp_path / "none") is None
+
+
 def test_the_same_seed_gives_the_same_weights(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     first, second = (fit(pairs, tiny_bert, tmp_path / name).model.state_dict() for name in "ab")
     assert all(torch.equal(first[name], second[name]) for name in first)
