@@ -121,7 +121,7 @@ def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder:
     is a best checkpoint.
     """
     every = min(settings.evaluate_every, steps)
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch_size,
@@ -150,6 +150,9 @@ def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder:
         report_to=[],
         disable_tqdm=not bar,
     )
+    # One process drives one GPU; the Trainer's data parallelism would cut the flat tensors of a batch anywhere.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    return arguments
 
 
 def last_checkpoint(folder: Path) -> Path | None:
