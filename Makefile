@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: repro test check format deps clean help
 
 help:
-	@sed -n 's/^# make/make/p' Makefile | tr '.' '\n'
+	@sed -n 's/^# //p' Makefile | sed 's/\. /\n/g'
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
