@@ -56,7 +56,7 @@ def main() -> None:
             render_html(tables=tables, curves=curves, examples=examples, profile=profile, facts=facts),
             encoding="utf-8",
         )
-        logging.getLogger("pipeline").info("\n%s", markdown)
+        logging.getLogger("pipeline").info("report: %s", REPORTS / "index.html")
 
 
 def _read(name: str) -> Any:
