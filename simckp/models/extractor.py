@@ -61,7 +61,8 @@ class ExtractorGenerator(nn.Module):
             hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, len(candidate_document_C)
         )
         document_BD = self.heads["document"](first_token(hidden_BTD))
-        return paired_cosine(document_BD[candidate_document_C], self.heads["phrase"](phrase_CD))
+        document_CD = document_BD.index_select(0, candidate_document_C)
+        return paired_cosine(document_CD, self.heads["phrase"](phrase_CD))
 
     def forward(
         self,

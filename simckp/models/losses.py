@@ -54,7 +54,7 @@ def contrastive_loss(
     scaled_C = similarity_C.float() / temperature
     negative_C = ~positive_C
     negatives_B = segment_logsumexp(scaled_C[negative_C], document_C[negative_C], documents)
-    loss_P = functional.softplus(negatives_B[document_C[positive_C]] - scaled_C[positive_C])
+    loss_P = functional.softplus(negatives_B.index_select(0, document_C[positive_C]) - scaled_C[positive_C])
     count = loss_P.numel() if reduction == "mean" else documents
     return loss_P.sum() / max(count, 1)
 

@@ -1,6 +1,6 @@
 """Phrase embeddings by sum pooling over spans, without a ``candidates x tokens`` mask.
 
-Shapes: B documents, T tokens, D hidden size, S spans, C candidates.
+Shapes: B documents, T tokens, D hidden size, S spans, C candidates, R = B * (T + 1) rows of running sums.
 """
 
 import torch
@@ -32,7 +32,10 @@ def sum_spans(
         Phrase embeddings of shape (C, D), float32; zero for a candidate without spans.
     """
     running_BTD = functional.pad(hidden_BTD.float().cumsum(dim=1), (0, 0, 1, 0))
-    sum_SD = running_BTD[span_document_S, span_end_S] - running_BTD[span_document_S, span_start_S]
+    # index_select, not advanced indexing: the gradient of the latter adds up in any order, so runs would differ.
+    running_RD = running_BTD.flatten(0, 1)
+    row_S = span_document_S * running_BTD.shape[1]
+    sum_SD = running_RD.index_select(0, row_S + span_end_S) - running_RD.index_select(0, row_S + span_start_S)
     return sum_SD.new_zeros(candidates, sum_SD.shape[1]).index_add(0, span_candidate_S, sum_SD)
 
 

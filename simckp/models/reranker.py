@@ -76,7 +76,9 @@ class Reranker(nn.Module):
         """
         document_BD = self.embed_documents(input_ids, attention_mask)
         phrase_ND = self.embed_phrases(phrase_input_ids, phrase_attention_mask)
-        similarity_C = paired_cosine(document_BD[candidate_document], phrase_ND[candidate_phrase])
+        similarity_C = paired_cosine(
+            document_BD.index_select(0, candidate_document), phrase_ND.index_select(0, candidate_phrase)
+        )
         loss = contrastive_loss(
             similarity_C,
             candidate_label,
