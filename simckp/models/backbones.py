@@ -121,6 +121,16 @@ def _drop_pooler(encoder: Any) -> None:
         encoder.pooler = None
 
 
+def forget_origin(model: PreTrainedModel) -> None:
+    """Blank the path that a network was loaded from: saved folders are the same on every machine."""
+    for module in model.modules():
+        if isinstance(module, PreTrainedModel):
+            module.config._name_or_path = ""
+    for part in ("encoder", "decoder"):
+        if hasattr(getattr(model.config, part, None), "_name_or_path"):
+            getattr(model.config, part)._name_or_path = ""
+
+
 def projection(width: int) -> nn.Module:
     """Return the linear layer and tanh of eq. 2, ``width`` to ``width``."""
     return nn.Sequential(nn.Linear(width, width), nn.Tanh())

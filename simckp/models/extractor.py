@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
-from simckp.models.backbones import load_heads, load_seq2seq, load_tokenizer, projection, save_heads
+from simckp.models.backbones import forget_origin, load_heads, load_seq2seq, load_tokenizer, projection, save_heads
 from simckp.models.losses import IGNORED_LABEL, Reduction, absent_likelihood_loss, contrastive_loss
 from simckp.models.pooling import first_token, paired_cosine, sum_spans
 
@@ -115,6 +115,7 @@ class ExtractorGenerator(nn.Module):
 
     def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
         """Write backbone, tokenizer and projections (safetensors and JSON) to a folder."""
+        forget_origin(self.backbone)
         self.backbone.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         save_heads(folder, self.heads)

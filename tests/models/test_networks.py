@@ -54,6 +54,7 @@ def test_extractor_comes_back_from_its_folder(extractor: Any, pairs: Any, tmp_pa
     model, tokenizer = extractor
     model.eval().save(tmp_path, tokenizer)
     assert {path.suffix for path in tmp_path.iterdir()} <= {".json", ".safetensors", ".txt", ".jinja"}
+    assert "tiny-b" not in (tmp_path / "config.json").read_text(encoding="utf-8")  # no path of this machine
     loaded, loaded_tokenizer = load_extractor(tmp_path)
     batch = ExtractionCollator(tokenizer.pad_token_id)(list(extraction_examples(pairs, loaded_tokenizer, **LENGTHS)))
     torch.testing.assert_close(model(**batch), loaded(**batch))
