@@ -12,7 +12,7 @@ from simckp.evaluation.figures import Curve
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.tables import Table
 from simckp.records import Document, Predicted
-from simckp.text import StemmedText, scoring_key, split_by_presence, stems
+from simckp.text import scoring_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Phrase:
     """A phrase as it is listed."""
 
     surface: str
-    score: float | None
+    score: float
     correct: bool
 
 
@@ -47,9 +47,7 @@ class Example:
 
 def example(document: Document, predicted: Predicted) -> Example:
     """Prepare a document for the page: present keyphrases as marked pieces of text, absent ones as a list."""
-    text = StemmedText(stems(document["text"]))
-    present_gold, absent_gold = split_by_presence(document["keyphrases"], text)
-    gold = {scoring_key(phrase) for phrase in (*present_gold, *absent_gold)}
+    gold = {scoring_key(phrase) for phrase in document["keyphrases"]}
     given = {scoring_key(phrase["surface"]) for phrase in predicted["phrases"]}
     marks = [
         (span["start"], span["end"], phrase["score"], scoring_key(phrase["surface"]) in gold)

@@ -42,8 +42,16 @@ def paper() -> dict[str, Any]:
 
 def figure(values: Sequence[float]) -> str:
     """Return a mean with the deviation over seeds as the paper writes it: ``0.427_1`` is 0.427 ± 0.001."""
-    mean = f"{np.mean(values):.3f}"
-    return mean if len(values) < 2 else f"{mean}_{round(1000 * float(np.std(values)))}"
+    return _notation(float(np.mean(values)), *([float(np.std(values))] if len(values) > 1 else []))
+
+
+def _notation(mean: float, deviation: float | None = None) -> str:
+    return f"{mean:.3f}" if deviation is None else f"{mean:.3f}_{round(1000 * deviation)}"
+
+
+def _published(found: Sequence[float] | None) -> str:
+    """Return a figure of the paper, given as mean and, where it has one, deviation."""
+    return _notation(*found) if found else _MISSING
 
 
 def result_tables(metrics: Mapping[str, Sequence[SetMetrics]]) -> list[Table]:
@@ -60,17 +68,10 @@ def _result_table(kind: str, metrics: Mapping[str, Sequence[SetMetrics]]) -> Tab
     ours = [figure([seed[kind][label] for seed in seeds]) for seeds in metrics.values() for label in FIGURES]
     rows = [[OURS, *ours]]
     for model, results in paper()["results"][kind].items():
-        cells = [_published(results, name, label) for name in metrics for label in FIGURES]
+        cells = [_published(results.get(name, {}).get(label)) for name in metrics for label in FIGURES]
         if any(cell != _MISSING for cell in cells):
             rows.append([model, *cells])
     return Table(f"{kind.capitalize()} keyphrases", header, rows)
-
-
-def _published(results: Mapping[str, Any], set_name: str, label: str) -> str:
-    found = results.get(set_name, {}).get(label)
-    if found is None:
-        return _MISSING
-    return f"{found[0]:.3f}" + (f"_{round(1000 * found[1])}" if len(found) > 1 else "")
 
 
 def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: float) -> Table:
@@ -82,15 +83,10 @@ def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: f
         for kind in KINDS:
             values = seeds[0][kind]
             cells = [f"{values[f]:.3f} ({values[f + '_low']:.3f} to {values[f + '_high']:.3f})" for f in FIGURES]
-            recall = [figure([seed["absent"]["R@50"] for seed in seeds]), _upper_bound(name)]
+            recall = [figure([seed["absent"]["R@50"] for seed in seeds]), _published(paper()["recall_at_50"].get(name))]
             documents = [str(seeds[0]["set"]["documents"]), kind, str(values["documents_with_gold"])]
             rows.append([name, *documents, *cells, *(recall if kind == "absent" else ["", ""])])
     return Table("Confidence intervals and upper bound", header, rows)
-
-
-def _upper_bound(set_name: str) -> str:
-    found = paper()["recall_at_50"].get(set_name)
-    return f"{found[0]:.3f}_{round(1000 * found[1])}" if found else _MISSING
 
 
 def statistics_table(statistics: Mapping[str, Mapping[str, float]]) -> Table:
