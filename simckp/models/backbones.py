@@ -126,9 +126,6 @@ def forget_origin(model: PreTrainedModel) -> None:
     for module in model.modules():
         if isinstance(module, PreTrainedModel):
             module.config._name_or_path = ""
-    for part in ("encoder", "decoder"):
-        if hasattr(getattr(model.config, part, None), "_name_or_path"):
-            getattr(model.config, part)._name_or_path = ""
 
 
 def projection(width: int) -> nn.Module:
