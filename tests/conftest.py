@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
+from simckp.models.extractor import new_extractor
 from simckp.records import Document, Mined, Tagged
 
 # The first call of a property may load a library; machines are noisy.
@@ -90,6 +91,17 @@ def tiny_bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BartForConditionalGeneration(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(params=["bert", "bart"])
+def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> tuple[Any, Any]:
+    """An untrained extractor of each kind of backbone, in evaluation mode, and its tokenizer."""
+    torch.manual_seed(0)
+    if request.param == "bert":
+        model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    else:
+        model, tokenizer = new_extractor(str(tiny_bart), decoder_layers=None)
+    return model.eval(), tokenizer
 
 
 def make_document(text: str, keyphrases: list[str], *, identifier: str = "d", set_name: str = "train") -> Document:

@@ -1,6 +1,5 @@
 """Beams become unique phrases; the search itself is held against exhaustive scoring on a tiny network."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 from simckp.features.examples import TextEncoder
 from simckp.generation.overgenerate import Sequence, beam_search, overgenerate, unique_phrases
 from simckp.models.backbones import SEPARATOR
-from simckp.models.extractor import new_extractor
 from simckp.params import Generation
 from tests.conftest import make_document
 
@@ -21,16 +19,6 @@ SETTINGS = Generation(
     batch_size=2,
     checkpoint_documents=4,
 )
-
-
-@pytest.fixture(params=["bert", "bart"])
-def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> tuple[Any, Any]:
-    torch.manual_seed(0)
-    if request.param == "bert":
-        model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
-    else:
-        model, tokenizer = new_extractor(str(tiny_bart), decoder_layers=None)
-    return model.eval(), tokenizer
 
 
 def beam(tokenizer: Any, *phrases: str, log_prob: float = -1.0) -> Sequence:

@@ -17,14 +17,6 @@ from simckp.records import Generated, GeneratedPhrase
 LENGTHS = {"max_source_tokens": 32, "max_target_tokens": 32}
 
 
-@pytest.fixture(params=["bert", "bart"])
-def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> tuple[Any, Any]:
-    torch.manual_seed(0)
-    if request.param == "bert":
-        return new_extractor(str(tiny_bert), decoder_layers=1)
-    return new_extractor(str(tiny_bart), decoder_layers=None)
-
-
 def test_loss_is_the_weighted_sum_of_its_terms(extractor: Any, pairs: Any) -> None:
     model, tokenizer = extractor
     batch = ExtractionCollator(tokenizer.pad_token_id)(list(extraction_examples(pairs, tokenizer, **LENGTHS)))
