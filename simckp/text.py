@@ -128,6 +128,11 @@ def split_by_presence(phrases: Iterable[str], text: StemmedText) -> tuple[list[s
     return present, absent
 
 
+def has_letter_or_digit(text: str) -> bool:
+    """Say whether a text has anything that could be a word: marks and joints alone are no phrase."""
+    return any(character.isalnum() for character in text)
+
+
 def single_spaced(surface: str) -> str:
     """Return a surface as it is shown to people: invisible characters dropped, white space made single blanks."""
     visible = surface.translate(_HIDDEN)

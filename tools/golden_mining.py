@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from simckp.candidates.mining import phrase_spans
-from simckp.text import word_stems
+from simckp.text import has_letter_or_digit, word_stems
 
 _MAX_WORDS = 6
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
@@ -28,7 +28,7 @@ def compare(golden: dict[str, Any]) -> Counter[str]:
         return " ".join(token for word in stemmed[start:end] for token in word)
 
     spans = phrase_spans(golden["tags"], max_words=_MAX_WORDS)
-    ours = {found for start, end in spans if _is_phrase(found := key(start, end))}
+    ours = {found for start, end in spans if has_letter_or_digit(found := key(start, end))}
     theirs = {}
     for candidate in golden["candidates"].values():
         start, end = candidate["words"][0]
@@ -40,16 +40,12 @@ def compare(golden: dict[str, Any]) -> Counter[str]:
     return counts
 
 
-def _is_phrase(key: str) -> bool:
-    return any(character.isalnum() for character in key)
-
-
 def _why(key: str, start: int, end: int, tags: list[str]) -> str:
     if ":" in tags[start:end]:
         return "theirs only: joined over a ':' tag"
     if end - start > _MAX_WORDS:
         return "theirs only: more than six words"
-    return "unexplained" if _is_phrase(key) else "theirs only: no letter or digit"
+    return "unexplained" if has_letter_or_digit(key) else "theirs only: no letter or digit"
 
 
 def compare_file(path: Path) -> Counter[str]:

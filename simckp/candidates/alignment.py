@@ -7,7 +7,7 @@ whole. Here a hyphenated compound is always one word, as is "C++", "C#", ".NET" 
 import re
 from dataclasses import dataclass
 
-from simckp.text import DIGIT
+from simckp.text import DIGIT, has_letter_or_digit
 
 _LETTER = r"[^\W_]"
 _HYPHEN = "[-\u2010\u2011\u2012\u2013\u2212]"
@@ -17,7 +17,6 @@ _COMPOUND = re.compile(
     rf"|\b[A-Za-z](?:\+\+|#)(?!\w)"
     rf"|(?<!\S)\.(?=[A-Z]{_LETTER}){_LETTER}+"
 )
-_ALPHANUMERIC = re.compile(_LETTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def _join(text: str, parts: list[Word]) -> list[Word]:
     start, end = parts[0].start, parts[-1].end
     if text[start:end] == DIGIT:
         return [Word("CD", start, end)]
-    heads = [part for part in parts if _ALPHANUMERIC.search(text[part.start : part.end])]
+    heads = [part for part in parts if has_letter_or_digit(text[part.start : part.end])]
     return [Word((heads or parts)[-1].tag, start, end)]
 
 

@@ -7,7 +7,16 @@ from enum import IntFlag
 from functools import lru_cache
 
 from simckp.records import Candidate, Document, Mined, Span, Tagged
-from simckp.text import StemmedText, candidate_key, is_present, single_spaced, stems, without_joints, word_stems
+from simckp.text import (
+    StemmedText,
+    candidate_key,
+    has_letter_or_digit,
+    is_present,
+    single_spaced,
+    stems,
+    without_joints,
+    word_stems,
+)
 
 
 class TagSet(IntFlag):
@@ -88,7 +97,7 @@ def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
     occurrences: dict[str, list[Span]] = defaultdict(list)
     for first, last in phrase_spans(tagged["tags"], max_words=max_words):
         key = " ".join([token for word in words[first:last] for token in word])
-        if any(character.isalnum() for character in key):
+        if has_letter_or_digit(key):
             occurrences[key].append(Span(start=tagged["starts"][first], end=tagged["ends"][last - 1]))
     present, absent, missed = split_targets(document, set(occurrences))
     gold = {candidate_key(phrase) for phrase in present}

@@ -11,7 +11,7 @@ from typing_extensions import TypeIs
 from simckp.documents.readers import RawDocument
 from simckp.errors import InputError
 from simckp.records import Document, Dropped
-from simckp.text import scoring_key, single_spaced
+from simckp.text import has_letter_or_digit, scoring_key, single_spaced
 
 Policy = Literal["per_keyphrase", "published"]
 
@@ -24,7 +24,6 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SENTENCE_END = (".", "!", "?", "\u3002")
 _PUBLISHED = re.compile(r"[A-Za-z0-9 '-]+")
-_ALPHANUMERIC = re.compile(r"[^\W_]")
 _MOST_UNESCAPING = 3
 
 
@@ -136,7 +135,7 @@ class Cleaner:
             return "empty"
         if not self.filtered:
             return None
-        if not _ALPHANUMERIC.search(cleaned):
+        if not has_letter_or_digit(cleaned):
             return "no_letter_or_digit"
         if scoring_key(cleaned) in seen:
             return "duplicate"
@@ -147,7 +146,7 @@ class Cleaner:
     def _refusal(self, text: str, kept: list[str], losses: list[Dropped]) -> tuple[str, str] | None:
         if not self.filtered:
             return None
-        if not _ALPHANUMERIC.search(text):
+        if not has_letter_or_digit(text):
             return "no_text", "neither title nor abstract has a letter or digit"
         unpublished = [loss["detail"] for loss in losses if loss["reason"] == "character"]
         if unpublished:

@@ -15,7 +15,15 @@ from simckp.models.backbones import SEPARATOR
 from simckp.models.extractor import ExtractorGenerator
 from simckp.params import Generation
 from simckp.records import Document, Generated, GeneratedPhrase
-from simckp.text import StemmedText, is_present, scoring_key, single_spaced, split_by_presence, stems
+from simckp.text import (
+    StemmedText,
+    has_letter_or_digit,
+    is_present,
+    scoring_key,
+    single_spaced,
+    split_by_presence,
+    stems,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) ->
         for key, surface in surfaces.items():
             if key in found:
                 found[key]["beams"] += 1
-            elif any(character.isalnum() for character in key):
+            elif has_letter_or_digit(key):
                 found[key] = GeneratedPhrase(
                     key=key,
                     surface=surface,
