@@ -3,8 +3,8 @@
 import logging
 from pathlib import Path
 
+from pipeline.layout import prune_documents
 from pipeline.runner import Stage, progress, run
-from pipeline.stale import prune_documents
 from simckp import records
 from simckp.documents.deduplication import near_duplicates
 from simckp.params import TRAIN

@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pipeline.layout import CURVES, NETWORKS, curve_path, prune_results
 from pipeline.runner import Stage, run
-from pipeline.stale import prune_results
 from simckp import records
 from simckp.evaluation.figures import Curve, training_curve
 from simckp.evaluation.page import example, render_html, render_markdown
@@ -17,7 +17,6 @@ from simckp.evaluation.tables import interval_table, profile_table, result_table
 
 METRICS, DOCUMENTS, PREDICTIONS = Path("metrics"), Path("data/documents"), Path("data/predictions")
 REPORTS = Path("reports")
-STAGES = ("extractor", "reranker")
 
 
 def main() -> None:
@@ -46,7 +45,7 @@ def main() -> None:
                 params.report.examples,
             )
         ]
-        curves = [_curve(name, seed) for seed in seeds for name in STAGES]
+        curves = [_curve(name, seed) for seed in seeds for name in NETWORKS]
         profile = params.evaluation.profile
         facts = {"lambda": params.lambda_, "seeds": ", ".join(seeds), "sets": ", ".join(params.evaluated)}
         markdown = render_markdown(tables, profile=profile)
@@ -65,8 +64,8 @@ def _read(name: str) -> Any:
 
 def _curve(name: str, seed: str) -> Curve:
     rows: list[dict[str, str]] = []
-    for curve in ("loss", "validation"):
-        with Path(f"plots/{name}-{seed}-{curve}.csv").open(encoding="utf-8", newline="") as source:
+    for curve in CURVES:
+        with curve_path(name, seed, curve).open(encoding="utf-8", newline="") as source:
             rows += csv.DictReader(source)
     return training_curve(rows, title=f"{name}, seed {seed}")
 

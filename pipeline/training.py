@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipeline.layout import CURVES, curve_path
 from pipeline.runner import Stage, progress, write_json
 from simckp import records
 from simckp.params import TRAIN, VALID
@@ -14,11 +15,6 @@ from simckp.training.recipes import Run, Trained
 
 DUPLICATES = Path("data/duplicates")
 _DOCUMENTS = Path("data/documents")
-# The columns of each curve; a log entry belongs to the curve whose second column it has.
-CURVES = {
-    "loss": ("step", "loss", "mle", "contrastive", "learning_rate", "epoch"),
-    "validation": ("step", "eval_f1_at_m", "eval_oracle_f1_at_m", "eval_threshold", "epoch"),
-}
 
 
 def inputs(folder: Path) -> list[Path]:
@@ -52,7 +48,7 @@ def keep(trained: Trained, name: str, seed: str) -> None:
     trained.model.save(Path("models", name, seed), trained.tokenizer)
     Path("plots").mkdir(exist_ok=True)
     for curve, columns in CURVES.items():
-        with Path(f"plots/{name}-{seed}-{curve}.csv").open("w", encoding="utf-8", newline="") as sink:
+        with curve_path(name, seed, curve).open("w", encoding="utf-8", newline="") as sink:
             writer = csv.DictWriter(sink, columns, extrasaction="ignore", restval="")
             writer.writeheader()
             writer.writerows(entry for entry in trained.result.history if columns[1] in entry)

@@ -1,10 +1,22 @@
-"""Results of sets and seeds that ``params.yaml`` no longer names: DVC leaves them on disk."""
+"""Names that several stages share, and what goes when ``params.yaml`` no longer names it: DVC leaves it on disk."""
 
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from simckp.params import Params
+
+NETWORKS = ("extractor", "reranker")
+# The columns of each training curve; a log entry belongs to the curve whose second column it has.
+CURVES = {
+    "loss": ("step", "loss", "mle", "contrastive", "learning_rate", "epoch"),
+    "validation": ("step", "eval_f1_at_m", "eval_oracle_f1_at_m", "eval_threshold", "epoch"),
+}
+
+
+def curve_path(network: str, seed: str | int, curve: str) -> Path:
+    """Return the CSV file of a training curve."""
+    return Path(f"plots/{network}-{seed}-{curve}.csv")
 
 
 def prune_documents(params: Params) -> None:
@@ -15,13 +27,13 @@ def prune_documents(params: Params) -> None:
 def prune_results(params: Params) -> None:
     """Delete metrics, curves and predictions of sets and seeds that are no longer named."""
     prune_documents(params)
-    per_seed = [f"{name}-{seed}" for name in ("extractor", "reranker", "thresholds") for seed in params.seeds]
+    per_seed = [f"{name}-{seed}" for name in (*NETWORKS, "thresholds") for seed in params.seeds]
     per_set = [f"{name}-{corpus}" for name in ("ingest", "mining") for corpus in params.corpora]
     evaluated = [f"{name}-{seed}.json" for name in params.evaluated for seed in params.seeds]
     _prune(Path("metrics"), [f"{name}.json" for name in (*per_seed, *per_set)] + evaluated + ["profiles"])
     _prune(Path("metrics/profiles"), evaluated)
-    trainings = [f"{name}-{seed}" for name in ("extractor", "reranker") for seed in params.seeds]
-    _prune(Path("plots"), [f"{name}-{curve}.csv" for name in trainings for curve in ("loss", "validation")])
+    curves = [curve_path(name, seed, curve).name for name in NETWORKS for seed in params.seeds for curve in CURVES]
+    _prune(Path("plots"), curves)
     _prune(Path("data/predictions"), map(str, params.seeds))
     for seed in params.seeds:
         _prune(Path("data/predictions", str(seed)), params.evaluated)
