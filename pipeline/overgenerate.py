@@ -6,8 +6,6 @@ from pathlib import Path
 from pipeline.runner import Stage, run
 from simckp import records
 from simckp.generation.overgenerate import overgenerate
-from simckp.models.backbones import best_device
-from simckp.models.extractor import load_extractor
 
 
 def main(seed: str, set_name: str) -> None:
@@ -15,12 +13,10 @@ def main(seed: str, set_name: str) -> None:
     source, folder = Path("data/documents", set_name), Path("models/extractor", seed)
     uses = ["shard_rows", "extractor.max_source_tokens", "generation"]
     with Stage("overgenerate", seed, set_name, uses=uses, inputs=[source, folder]) as stage:
-        model, tokenizer = load_extractor(folder)
         stage.transform(
             partial(
                 overgenerate,
-                model=model.to(best_device()),
-                tokenizer=tokenizer,
+                folder=folder,
                 settings=stage.params.generation,
                 max_tokens=stage.params.extractor.max_source_tokens,
             ),

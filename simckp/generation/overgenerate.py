@@ -3,16 +3,23 @@
 Shapes: B documents, T source tokens, K beams, L new tokens.
 """
 
+import logging
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from simckp.errors import SimCKPError
 from simckp.features.collation import by_length, pad
 from simckp.features.examples import Encoded, TextEncoder
-from simckp.models.backbones import SEPARATOR
-from simckp.models.extractor import ExtractorGenerator
+from simckp.generation.beam_search import Search, Sequence, beam_search
+from simckp.generation.decoder import step_decoder
+from simckp.models.backbones import SEPARATOR, best_device
+from simckp.models.extractor import ExtractorGenerator, load_extractor
+from simckp.models.throughput import linear_weights, matmul_peak
 from simckp.params import Generation
 from simckp.records import Document, Generated, GeneratedPhrase
 from simckp.text import (
@@ -25,75 +32,145 @@ from simckp.text import (
     stems,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """One beam: token ids without special tokens at the ends, and its length-normalised log-probability."""
-
-    token_ids: list[int]
-    log_prob: float
+_LOG = logging.getLogger(__name__)
+_SECONDS_BETWEEN_LOGS = 60.0
 
 
-def overgenerate(
-    documents: list[Document], model: ExtractorGenerator, tokenizer: Any, settings: Generation, *, max_tokens: int
-) -> list[Generated]:
-    """Return the unique phrases that the beams of each document hold, in the order of the documents.
+class Overgenerator:
+    """Searches with one network; what the search needs of it is prepared once.
 
     Args:
-        documents: Their texts are read; their keyphrases give the labels.
-        model: A trained extractor-generator.
+        model: A trained extractor-generator in evaluation mode.
         tokenizer: Its tokenizer.
         settings: Beams and lengths.
         max_tokens: Source tokens the model reads at most; ``truncated`` tells where a text was longer.
     """
-    encoded = list(TextEncoder(tokenizer, max_tokens)([document["text"] for document in documents]))
-    results: dict[int, Generated] = {}
-    for positions in by_length([len(text.input_ids) for text in encoded], settings.batch_size):
-        batch = [encoded[position] for position in positions]
-        for position, beams in zip(positions, beam_search(batch, model, tokenizer, settings), strict=True):
-            results[position] = Generated(
-                id=documents[position]["id"],
-                phrases=unique_phrases(beams, documents[position], tokenizer),
-                truncated=encoded[position].truncated,
-            )
-    return [results[position] for position in range(len(documents))]
+
+    def __init__(self, model: ExtractorGenerator, tokenizer: Any, settings: Generation, *, max_tokens: int) -> None:
+        self._model, self._tokenizer, self._settings = model, tokenizer, settings
+        self._encode = TextEncoder(tokenizer, max_tokens)
+        config = model.backbone.generation_config
+        ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        self._ends = {token for token in ends if token is not None}
+        start = config.decoder_start_token_id
+        self._start = int(model.backbone.config.decoder_start_token_id if start is None else start)
+        known = step_decoder(model.backbone, settings.precision) if len(self._ends) == 1 else None
+        # Twice as many continuations as beams are looked at; a vocabulary must have them.
+        self._decoder = known if known is not None and len(tokenizer) > 2 * settings.beams else None
+        self._meter = _Meter(model, settings.precision)
+
+    def __call__(self, documents: list[Document]) -> list[Generated]:
+        """Return the unique phrases that the beams of each document hold, in the order of the documents.
+
+        Their texts are read; their keyphrases give the labels.
+        """
+        encoded = list(self._encode([document["text"] for document in documents]))
+        results: dict[int, Generated] = {}
+        for positions in by_length([len(text.input_ids) for text in encoded], self._settings.batch_size):
+            batch = [encoded[position] for position in positions]
+            for position, beams in zip(positions, self.search(batch), strict=True):
+                results[position] = Generated(
+                    id=documents[position]["id"],
+                    phrases=unique_phrases(beams, documents[position], self._tokenizer),
+                    truncated=encoded[position].truncated,
+                )
+        return [results[position] for position in range(len(documents))]
+
+    @torch.inference_mode()
+    def search(self, batch: list[Encoded]) -> list[list[Sequence]]:
+        """Return the K best sequences of each document, best first."""
+        device = next(self._model.parameters()).device
+        ids_BT, mask_BT = pad([text.input_ids for text in batch], self._tokenizer.pad_token_id)
+        ids_BT, mask_BT = ids_BT.to(device), mask_BT.to(device)
+        if self._decoder is None:
+            return self._search_with_transformers(ids_BT, mask_BT)
+        started = time.perf_counter()
+        half = self._settings.precision == "bfloat16"
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
+            hidden_BTD = self._model.encode(ids_BT, mask_BT)
+        search = Search(
+            beams=self._settings.beams,
+            max_new_tokens=self._settings.max_new_tokens,
+            no_repeat_ngram=self._settings.no_repeat_ngram,
+            length_penalty=self._settings.length_penalty,
+            start=self._start,
+            end=next(iter(self._ends)),
+        )
+        hidden_BTD = hidden_BTD.to(torch.bfloat16 if half else torch.float32)
+        found = beam_search(hidden_BTD, mask_BT, self._decoder, search)
+        self._meter.add(int(mask_BT.sum()), found, time.perf_counter() - started)
+        return found
+
+    def _search_with_transformers(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> list[list[Sequence]]:
+        """Search with any encoder-decoder that ``transformers`` knows."""
+        if self._settings.precision != "float32":
+            message = "generation.precision: backbones other than BART and BERT pairs generate in float32 only"
+            raise SimCKPError(message)
+        beams = self._settings.beams
+        if beams < 2:
+            raise SimCKPError("generation.beams must be at least 2 for backbones other than BART and BERT pairs")
+        output = self._model.backbone.generate(
+            input_ids=ids_BT,
+            attention_mask=mask_BT,
+            num_beams=beams,
+            num_return_sequences=beams,
+            max_new_tokens=self._settings.max_new_tokens,
+            min_length=0,
+            no_repeat_ngram_size=self._settings.no_repeat_ngram,
+            length_penalty=self._settings.length_penalty,
+            early_stopping=False,
+            forced_bos_token_id=None,
+            forced_eos_token_id=None,
+            do_sample=False,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        sequences_BKL = output.sequences.view(len(ids_BT), beams, -1).tolist()
+        scores_BK = output.sequences_scores.view(len(ids_BT), beams).tolist()
+        return [
+            [Sequence(self._body(ids), score) for ids, score in zip(sequences, scores, strict=True)]
+            for sequences, scores in zip(sequences_BKL, scores_BK, strict=True)
+        ]
+
+    def _body(self, ids: list[int]) -> list[int]:
+        """Cut the start token and everything from the end token on."""
+        stop = next((index for index, token in enumerate(ids[1:], start=1) if token in self._ends), len(ids))
+        return ids[1:stop]
 
 
-@torch.inference_mode()
-def beam_search(
-    batch: list[Encoded], model: ExtractorGenerator, tokenizer: Any, settings: Generation
-) -> Iterator[list[Sequence]]:
-    """Yield the K best sequences of each document, best first (beam search of ``transformers``)."""
-    device = next(model.parameters()).device
-    ids_BT, mask_BT = pad([text.input_ids for text in batch], tokenizer.pad_token_id)
-    output = model.backbone.generate(
-        input_ids=ids_BT.to(device),
-        attention_mask=mask_BT.to(device),
-        num_beams=settings.beams,
-        num_return_sequences=settings.beams,
-        max_new_tokens=settings.max_new_tokens,
-        min_length=0,
-        no_repeat_ngram_size=settings.no_repeat_ngram,
-        length_penalty=settings.length_penalty,
-        early_stopping=False,
-        forced_bos_token_id=None,
-        forced_eos_token_id=None,
-        do_sample=False,
-        return_dict_in_generate=True,
-        output_scores=True,
-    )
-    sequences_BKL = output.sequences.view(len(batch), settings.beams, -1).tolist()
-    scores_BK = output.sequences_scores.view(len(batch), settings.beams).tolist()
-    end = model.backbone.generation_config.eos_token_id
-    ends = set(end) if isinstance(end, list) else {end}
-    for sequences, scores in zip(sequences_BKL, scores_BK, strict=True):
-        yield [Sequence(_body(ids, ends), score) for ids, score in zip(sequences, scores, strict=True)]
+class _Meter:
+    """Says once a minute how fast the search is, and what share of the machine's arithmetic it uses."""
+
+    def __init__(self, model: ExtractorGenerator, precision: str) -> None:
+        backbone = model.backbone
+        self._device = next(model.parameters()).device.type
+        self._dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        self._encoder = linear_weights(backbone.get_encoder())
+        self._decoder = linear_weights(backbone) - self._encoder
+        self._documents, self._operations, self._seconds, self._logged = 0, 0.0, 0.0, 0.0
+
+    def add(self, source_tokens: int, found: list[list[Sequence]], seconds: float) -> None:
+        steps = sum(max(len(beam.token_ids) for beam in beams) * len(beams) for beams in found)
+        self._documents += len(found)
+        self._operations += 2.0 * (source_tokens * self._encoder + steps * self._decoder)
+        self._seconds += seconds
+        if time.monotonic() - self._logged > _SECONDS_BETWEEN_LOGS:
+            self._logged = time.monotonic()
+            share = self._operations / self._seconds / matmul_peak(self._device, self._dtype)
+            rate = self._documents / self._seconds
+            _LOG.info("overgeneration: %.2f documents/s, %.0f %% of the matrix product peak", rate, 100 * share)
 
 
-def _body(ids: list[int], ends: set[int | None]) -> list[int]:
-    """Cut the start token and everything from the end token on."""
-    stop = next((index for index, token in enumerate(ids[1:], start=1) if token in ends), len(ids))
-    return ids[1:stop]
+@lru_cache(maxsize=1)
+def _loaded(folder: Path, settings: Generation, max_tokens: int) -> Overgenerator:
+    """Keep the network of a worker process from piece to piece."""
+    model, tokenizer = load_extractor(folder)
+    return Overgenerator(model.to(best_device()), tokenizer, settings, max_tokens=max_tokens)
+
+
+def overgenerate(documents: list[Document], *, folder: Path, settings: Generation, max_tokens: int) -> list[Generated]:
+    """Overgenerate with the extractor in ``folder``; see :class:`Overgenerator`."""
+    return _loaded(folder, settings, max_tokens)(documents)
 
 
 def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) -> list[GeneratedPhrase]:

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from simckp.features.examples import TextEncoder
-from simckp.generation.overgenerate import Sequence, beam_search, overgenerate, unique_phrases
+from simckp.generation.beam_search import Sequence
+from simckp.generation.overgenerate import Overgenerator, unique_phrases
 from simckp.models.backbones import SEPARATOR
 from simckp.params import Generation
 from tests.conftest import make_document
@@ -17,6 +18,7 @@ SETTINGS = Generation(
     no_repeat_ngram=2,
     length_penalty=1.0,
     batch_size=2,
+    precision="float32",
     checkpoint_documents=4,
 )
 
@@ -51,7 +53,7 @@ def test_phrases_are_unique_by_stem_with_best_rank_and_count(extractor: Any) -> 
 def test_beams_are_sorted_distinct_and_repeat_no_bigram(extractor: Any) -> None:
     model, tokenizer = extractor
     batch = list(TextEncoder(tokenizer, 32)(["we study sparse graphs", "neural networks"]))
-    for beams in beam_search(batch, model, tokenizer, SETTINGS):
+    for beams in Overgenerator(model, tokenizer, SETTINGS, max_tokens=32).search(batch):
         assert len(beams) == SETTINGS.beams
         assert [b.log_prob for b in beams] == sorted((b.log_prob for b in beams), reverse=True)
         for one in beams:
@@ -64,7 +66,7 @@ def test_beams_are_sorted_distinct_and_repeat_no_bigram(extractor: Any) -> None:
 def test_log_prob_is_the_mean_over_generated_tokens(extractor: Any) -> None:
     model, tokenizer = extractor
     (text,) = TextEncoder(tokenizer, 32)(["we study sparse graphs"])
-    best = next(iter(beam_search([text], model, tokenizer, SETTINGS)))[0]
+    best = Overgenerator(model, tokenizer, SETTINGS, max_tokens=32).search([text])[0][0]
     config = model.backbone.config
     end = model.backbone.generation_config.eos_token_id
     target = [*best.token_ids, end][: SETTINGS.max_new_tokens]
@@ -83,7 +85,7 @@ def test_results_do_not_depend_on_batch_or_order(extractor: Any) -> None:
 
     def run(rows: list[Any], size: int) -> dict[str, list[tuple[str, float]]]:
         settings = SETTINGS.model_copy(update={"batch_size": size})
-        found = overgenerate(rows, model, tokenizer, settings, max_tokens=32)
+        found = Overgenerator(model, tokenizer, settings, max_tokens=32)(rows)
         assert [row["id"] for row in found] == [row["id"] for row in rows]
         return {
             row["id"]: [(p["key"], pytest.approx(p["log_prob"], abs=1e-4)) for p in row["phrases"]] for row in found
@@ -96,7 +98,7 @@ def test_results_do_not_depend_on_batch_or_order(extractor: Any) -> None:
 def test_a_truncated_text_says_so(extractor: Any) -> None:
     model, tokenizer = extractor
     documents = [make_document("graph " * 40, []), make_document("graph", [], identifier="e")]
-    assert [row["truncated"] for row in overgenerate(documents, model, tokenizer, SETTINGS, max_tokens=16)] == [
+    assert [row["truncated"] for row in Overgenerator(model, tokenizer, SETTINGS, max_tokens=16)(documents)] == [
         True,
         False,
     ]

@@ -1,0 +1,315 @@
+"""One step of a decoder for all beams of a document at once, on the weights of a BART or BERT decoder.
+
+The beams of a document share the encoder's keys and values, which are computed once; only the state of
+self-attention is held per beam. Both families are the same network (Vaswani et al. 2017, norm after each block).
+
+Shapes: B documents, K beams, R = B * K rows, T source tokens, L new tokens, H heads, D hidden size, V vocabulary
+(filled up to a multiple of :data:`VOCABULARY_BLOCK` with tokens of probability 0).
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from simckp.errors import SimCKPError
+
+VOCABULARY_BLOCK = 64
+Precision = Literal["float32", "bfloat16", "int8"]
+
+
+class QuantisedLinear(nn.Module):
+    """A linear layer with 8-bit weights (one scale a row) and activations (one scale a call), on the CPU.
+
+    Raises:
+        SimCKPError: This build of torch has no such kernels.
+    """
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        weight = linear.weight.detach().float().cpu()
+        scale = weight.abs().amax(dim=1).clamp(min=1e-8) / 127.0
+        try:
+            zeros = torch.zeros(len(weight), dtype=torch.int64)
+            quantised = torch.quantize_per_channel(weight, scale, zeros, 0, torch.qint8)
+            bias = linear.bias.detach().float().cpu() if linear.bias is not None else None
+            self._packed = torch.ops.quantized.linear_prepack(quantised, bias)
+        except (AttributeError, RuntimeError) as error:
+            raise SimCKPError(f"generation.precision: this torch has no 8-bit kernels ({error})") from error
+
+    def forward(self, input_RD: Tensor) -> Tensor:
+        """Return the layer's output in float32."""
+        return torch.ops.quantized.linear_dynamic(input_RD, self._packed)  # type: ignore[no-any-return]
+
+
+@dataclass(slots=True)
+class State:
+    """What the steps of a search share.
+
+    Attributes:
+        cross: Keys and values of the encoder for each layer, each (B, H, T, D/H).
+        cross_mask: Added to the attention scores, (B, 1, 1, T); None where nothing is padded.
+        own: Keys and values of the tokens so far for each layer, (N, 2, L, R, D).
+        spare: A second buffer like ``own``, which takes turns with it: fresh memory would cost more than the copy.
+        logits: Buffer of the output layer, (B * K, V).
+    """
+
+    cross: list[tuple[Tensor, Tensor]]
+    cross_mask: Tensor | None
+    own: Tensor
+    spare: Tensor
+    logits: Tensor
+
+    def select_rows(self, rows_R: Tensor, length: int) -> None:
+        """Let each row go on from another row's first ``length`` tokens; rows may appear several times or not."""
+        if len(rows_R) != self.spare.shape[3]:
+            self.spare = self.own.new_empty(*self.own.shape[:3], len(rows_R), self.own.shape[4])
+        for old, new in zip(self.own.flatten(0, 1), self.spare.flatten(0, 1), strict=True):
+            torch.index_select(old[:length], 1, rows_R, out=new[:length])
+        self.own, self.spare = self.spare, self.own
+
+    def select_documents(self, documents_B: Tensor) -> None:
+        """Keep only these documents' keys and values."""
+        self.cross = [(keys[documents_B], values[documents_B]) for keys, values in self.cross]
+        self.cross_mask = None if self.cross_mask is None else self.cross_mask[documents_B]
+
+
+class Layer(nn.Module):
+    """A decoder layer, its projections of query, key and value joined into one.
+
+    Args:
+        parts: The layer's modules: ``own_`` (self-attention) and ``cross_`` with ``query``, ``key``, ``value``, ``out``
+            and ``norm``; ``inner``, ``activation``, ``outer`` and ``last_norm`` of the feed-forward network.
+        heads: Number of attention heads.
+        convert: Exchanges a linear layer for one of another precision.
+    """
+
+    def __init__(self, parts: dict[str, Any], heads: int, convert: Callable[[nn.Linear], nn.Module]) -> None:
+        super().__init__()
+        self.heads = heads
+        self.cross_kv = _joined(parts["cross_key"], parts["cross_value"])
+        self.own_qkv = convert(_joined(*(parts[f"own_{name}"] for name in ("query", "key", "value"))))
+        self.own_out, self.own_norm = convert(parts["own_out"]), parts["own_norm"]
+        self.cross_query = convert(parts["cross_query"])
+        self.cross_out, self.cross_norm = convert(parts["cross_out"]), parts["cross_norm"]
+        self.feed_forward = nn.Sequential(convert(parts["inner"]), parts["activation"], convert(parts["outer"]))
+        self.last_norm = parts["last_norm"]
+
+    def cross_keys_values(self, hidden_BTD: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the keys and values that all beams of a document share, each (B, H, T, D/H)."""
+        keys, values = self.cross_kv(hidden_BTD).chunk(2, dim=-1)
+        return self._by_head(keys).contiguous(), self._by_head(values).contiguous()
+
+    def forward(self, hidden_RD: Tensor, state: State, index: int, position: int) -> Tensor:
+        """Return the layer's output for the token at ``position`` of every row, shape (R, D)."""
+        query_RD, key_RD, value_RD = self.own_qkv(hidden_RD).chunk(3, dim=-1)
+        keys_LRD, values_LRD = state.own[index].unbind()
+        keys_LRD[position], values_LRD[position] = key_RD, value_RD
+        keys_RHLd, values_RHLd = (
+            self._by_head(past_LRD[: position + 1].transpose(0, 1)) for past_LRD in (keys_LRD, values_LRD)
+        )
+        own_RD = self._attend(query_RD[:, None], keys_RHLd, values_RHLd, None)[:, 0]
+        hidden_RD = self.own_norm(hidden_RD + self.own_out(own_RD))
+
+        keys_BHTd, values_BHTd = state.cross[index]
+        query_BKD = self.cross_query(hidden_RD).view(len(keys_BHTd), -1, hidden_RD.shape[1])
+        cross_RD = self._attend(query_BKD, keys_BHTd, values_BHTd, state.cross_mask).flatten(0, 1)
+        hidden_RD = self.cross_norm(hidden_RD + self.cross_out(cross_RD))
+        last: Tensor = self.last_norm(hidden_RD + self.feed_forward(hidden_RD))
+        return last
+
+    def _by_head(self, states_BTD: Tensor) -> Tensor:
+        return states_BTD.reshape(*states_BTD.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def _attend(self, query_BQD: Tensor, keys_BHTd: Tensor, values_BHTd: Tensor, mask: Tensor | None) -> Tensor:
+        query_BHQd = self._by_head(query_BQD)
+        mixed = functional.scaled_dot_product_attention(query_BHQd, keys_BHTd, values_BHTd, attn_mask=mask)
+        return mixed.transpose(1, 2).flatten(2)
+
+
+class StepDecoder(nn.Module):
+    """A decoder that advances all rows by one token.
+
+    Args:
+        embed: Tokens (R,) and their position to hidden states (R, D).
+        layers: Of the network.
+        transform: Hidden states to what the output layer takes.
+        output: That layer, D to V.
+        bridge: Applied to the encoder's states first.
+        convert: Exchanges a linear layer for one of another precision.
+    """
+
+    def __init__(
+        self,
+        *,
+        embed: nn.Module,
+        layers: list[Layer],
+        transform: nn.Module,
+        output: nn.Linear,
+        bridge: nn.Module,
+        convert: Callable[[nn.Linear], nn.Module],
+    ) -> None:
+        super().__init__()
+        self.embed, self.layers, self.transform, self.bridge = embed, nn.ModuleList(layers), transform, bridge
+        self.output = convert(output)
+        self.vocabulary = output.out_features
+
+    def start(self, hidden_BTD: Tensor, mask_BT: Tensor, *, length: int, beams: int) -> State:
+        """Return the state before the first of at most ``length`` tokens, one row a document."""
+        hidden_BTD = self.bridge(hidden_BTD)
+        mask = None
+        if not mask_BT.all():
+            lowest = torch.finfo(hidden_BTD.dtype).min
+            mask = hidden_BTD.new_zeros(mask_BT.shape).masked_fill(mask_BT == 0, lowest)[:, None, None, :]
+        own = hidden_BTD.new_empty(len(self.layers), 2, length, len(hidden_BTD), hidden_BTD.shape[2])
+        return State(
+            cross=[layer.cross_keys_values(hidden_BTD) for layer in self.layers],  # type: ignore[operator]
+            cross_mask=mask,
+            own=own,
+            spare=own.new_empty(0, 2, 0, 0, 0),
+            logits=own.new_empty(len(hidden_BTD) * beams, self.vocabulary),
+        )
+
+    def forward(self, tokens_R: Tensor, position: int, state: State) -> Tensor:
+        """Return the logits of the token after ``tokens_R``, which stands at ``position``; shape (R, V).
+
+        They are valid until the next call.
+        """
+        hidden_RD = self.embed(tokens_R, position)
+        for index, layer in enumerate(self.layers):
+            hidden_RD = layer(hidden_RD, state, index, position)
+        hidden_RD = self.transform(hidden_RD)
+        if not isinstance(self.output, nn.Linear):
+            return self.output(hidden_RD)  # type: ignore[no-any-return]
+        return torch.addmm(self.output.bias, hidden_RD, self.output.weight.T, out=state.logits[: len(hidden_RD)])
+
+
+def step_decoder(backbone: Any, precision: Precision) -> StepDecoder | None:
+    """Return the decoder of an encoder-decoder in this form, or None if its architecture is not known here.
+
+    Args:
+        backbone: A ``transformers`` encoder-decoder in evaluation mode; float32 weights are shared, not copied.
+        precision: ``int8`` is for the CPU.
+    """
+    parts = _PARTS.get(type(getattr(backbone, "decoder", None)).__name__) or _PARTS.get(type(backbone).__name__)
+    if parts is None:
+        return None
+    if precision == "int8" and backbone.device.type != "cpu":
+        raise SimCKPError("generation.precision: int8 is for the CPU; use bfloat16 on a GPU")
+    decoder = parts(backbone, QuantisedLinear if precision == "int8" else _unchanged)
+    return copy.deepcopy(decoder).to(torch.bfloat16) if precision == "bfloat16" else decoder
+
+
+class _BartEmbedding(nn.Module):
+    def __init__(self, decoder: Any) -> None:
+        super().__init__()
+        self.tokens, self.positions, self.norm = (
+            decoder.embed_tokens,
+            decoder.embed_positions,
+            decoder.layernorm_embedding,
+        )
+
+    def forward(self, tokens_R: Tensor, position: int) -> Tensor:
+        place = self.positions.weight[position + self.positions.offset]
+        return self.norm(self.tokens(tokens_R) + place)  # type: ignore[no-any-return]
+
+
+def _bart(backbone: Any, convert: Callable[[nn.Linear], nn.Module]) -> StepDecoder:
+    decoder = backbone.model.decoder
+    layers = []
+    for layer in decoder.layers:
+        own, cross = layer.self_attn, layer.encoder_attn
+        parts = {
+            **{f"own_{name}": getattr(own, f"{name[0]}_proj") for name in ("query", "key", "value")},
+            **{f"cross_{name}": getattr(cross, f"{name[0]}_proj") for name in ("query", "key", "value")},
+            "own_out": own.out_proj,
+            "cross_out": cross.out_proj,
+            "inner": layer.fc1,
+            "outer": layer.fc2,
+            "own_norm": layer.self_attn_layer_norm,
+            "cross_norm": layer.encoder_attn_layer_norm,
+            "last_norm": layer.final_layer_norm,
+            "activation": layer.activation_fn,
+        }
+        layers.append(Layer(parts, decoder.config.decoder_attention_heads, convert))
+    return StepDecoder(
+        embed=_BartEmbedding(decoder),
+        layers=layers,
+        transform=nn.Identity(),
+        output=_filled_up(backbone.lm_head.weight, backbone.final_logits_bias[0]),
+        bridge=nn.Identity(),
+        convert=convert,
+    )
+
+
+class _BertEmbedding(nn.Module):
+    def __init__(self, embeddings: Any) -> None:
+        super().__init__()
+        self.tokens, self.positions = embeddings.word_embeddings, embeddings.position_embeddings
+        self.kinds, self.norm = embeddings.token_type_embeddings, embeddings.LayerNorm
+
+    def forward(self, tokens_R: Tensor, position: int) -> Tensor:
+        place = self.positions.weight[position] + self.kinds.weight[0]
+        return self.norm(self.tokens(tokens_R) + place)  # type: ignore[no-any-return]
+
+
+def _bert(backbone: Any, convert: Callable[[nn.Linear], nn.Module]) -> StepDecoder:
+    decoder = backbone.decoder
+    layers = []
+    for layer in decoder.bert.encoder.layer:
+        own, cross = layer.attention, layer.crossattention
+        parts = {
+            **{f"own_{name}": getattr(own.self, name) for name in ("query", "key", "value")},
+            **{f"cross_{name}": getattr(cross.self, name) for name in ("query", "key", "value")},
+            "own_out": own.output.dense,
+            "cross_out": cross.output.dense,
+            "inner": layer.intermediate.dense,
+            "outer": layer.output.dense,
+            "own_norm": own.output.LayerNorm,
+            "cross_norm": cross.output.LayerNorm,
+            "last_norm": layer.output.LayerNorm,
+            "activation": layer.intermediate.intermediate_act_fn,
+        }
+        layers.append(Layer(parts, decoder.config.num_attention_heads, convert))
+    last = decoder.cls.predictions
+    transform = last.transform
+    return StepDecoder(
+        embed=_BertEmbedding(decoder.bert.embeddings),
+        layers=layers,
+        transform=nn.Sequential(convert(transform.dense), transform.transform_act_fn, transform.LayerNorm),
+        output=_filled_up(last.decoder.weight, last.decoder.bias),
+        bridge=getattr(backbone, "enc_to_dec_proj", None) or nn.Identity(),
+        convert=convert,
+    )
+
+
+_PARTS = {"BartForConditionalGeneration": _bart, "BertLMHeadModel": _bert}
+
+
+def _unchanged(linear: nn.Linear) -> nn.Module:
+    return linear
+
+
+def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
+    linear.weight = nn.Parameter(weight, requires_grad=False)
+    if bias is not None:
+        linear.bias = nn.Parameter(bias, requires_grad=False)
+    return linear
+
+
+def _joined(*linears: nn.Linear) -> nn.Linear:
+    biases = [linear.bias for linear in linears if linear.bias is not None]
+    weight = torch.cat([linear.weight.detach() for linear in linears])
+    return _linear(weight, torch.cat([bias.detach() for bias in biases]) if biases else None)
+
+
+def _filled_up(weight_VD: Tensor, bias_V: Tensor) -> nn.Linear:
+    """Return the output layer with tokens of probability 0 added up to a whole number of blocks."""
+    missing = -len(weight_VD) % VOCABULARY_BLOCK
+    weight = functional.pad(weight_VD.detach(), (0, 0, 0, missing))
+    return _linear(weight, functional.pad(bias_V.detach(), (0, missing), value=-1.0e9))

@@ -1,0 +1,88 @@
+"""The search finds what ``transformers`` finds: the same hypotheses with the same scores, for both decoder families."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.errors import SimCKPError
+from simckp.features.examples import TextEncoder
+from simckp.generation.overgenerate import Overgenerator
+from simckp.params import Generation
+
+TEXTS = ["we study sparse graphs", "neural networks of deep learning and random search", "tabu"]
+
+
+def settings(**changes: Any) -> Generation:
+    chosen = {
+        "beams": 10,
+        "max_new_tokens": 9,
+        "no_repeat_ngram": 2,
+        "length_penalty": 1.0,
+        "batch_size": 3,
+        "precision": "float32",
+        "checkpoint_documents": 4,
+    }
+    return Generation(**(chosen | changes))
+
+
+def hypotheses(generator: Overgenerator, batch: Any, *, with_transformers: bool = False) -> list[Any]:
+    if with_transformers:
+        generator._decoder = None
+    found = generator.search(batch)
+    return [sorted((tuple(one.token_ids), one.log_prob) for one in beams) for beams in found]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"no_repeat_ngram": 0},
+        {"no_repeat_ngram": 3},
+        {"length_penalty": 0.0},
+        {"length_penalty": 2.0},
+        {"max_new_tokens": 1},
+        {"beams": 2, "max_new_tokens": 30},
+        {"beams": 30, "max_new_tokens": 20},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("eager_to_end", [False, True])
+def test_the_hypotheses_are_those_of_transformers(extractor: Any, changes: Any, eager_to_end: bool) -> None:
+    model, tokenizer = extractor
+    head = model.backbone.get_output_embeddings()
+    end = model.backbone.generation_config.eos_token_id
+    with torch.no_grad():
+        head.weight += 0.02 * torch.randn(head.weight.shape, generator=torch.Generator().manual_seed(1))  # no ties
+        if eager_to_end:  # documents are done before the longest length, at different steps
+            head.weight[end] *= 3.0
+    generator = Overgenerator(model, tokenizer, settings(**changes), max_tokens=32)
+    assert generator._decoder is not None
+    batch = list(TextEncoder(tokenizer, 32)(TEXTS))
+    ours = hypotheses(generator, batch)
+    theirs = hypotheses(generator, batch, with_transformers=True)
+    for mine, reference in zip(ours, theirs, strict=True):
+        assert [tokens for tokens, _ in mine] == [tokens for tokens, _ in reference]
+        assert [score for _, score in mine] == pytest.approx([score for _, score in reference], abs=1e-4)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("int8", 0.05), ("bfloat16", 0.05)])
+def test_lower_precision_stays_near(extractor: Any, precision: str, tolerance: float) -> None:
+    model, tokenizer = extractor
+    batch = list(TextEncoder(tokenizer, 32)(TEXTS))
+    exact = Overgenerator(model, tokenizer, settings(), max_tokens=32).search(batch)
+    near = Overgenerator(model, tokenizer, settings(precision=precision), max_tokens=32).search(batch)
+    for one, other in zip(exact, near, strict=True):
+        assert other[0].log_prob == pytest.approx(one[0].log_prob, abs=tolerance)
+
+
+def test_a_small_vocabulary_is_left_to_transformers(extractor: Any) -> None:
+    model, tokenizer = extractor
+    wide = settings(beams=len(tokenizer) // 2 + 1, max_new_tokens=3)
+    generator = Overgenerator(model, tokenizer, wide, max_tokens=32)
+    assert generator._decoder is None
+    batch = list(TextEncoder(tokenizer, 32)(TEXTS))
+    assert [len(beams) for beams in generator.search(batch)] == [wide.beams] * 3
+    low = Overgenerator(model, tokenizer, wide.model_copy(update={"precision": "int8"}), max_tokens=32)
+    with pytest.raises(SimCKPError, match=r"generation\.precision"):
+        low.search(batch)
