@@ -55,6 +55,8 @@ class Stage:
         self._locks = ExitStack()
 
     def __enter__(self) -> Self:
+        if not is_leader():
+            return self
         with ExitStack() as taken:
             for path in self._lock_paths:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,6 +75,8 @@ class Stage:
             raise SimCKPError(message) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if not is_leader():
+            return
         try:
             if kind is None:
                 if self._code_and_parameters() != self._state:
@@ -127,6 +131,11 @@ class Stage:
         return json.dumps(used, sort_keys=True), code.hexdigest()
 
 
+def is_leader() -> bool:
+    """Say whether this process speaks for a stage: the only one, or the first of those that train together."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def _forget(folder: Path, *, older_than_seconds: float) -> None:
     """Delete scratch that nobody came back for."""
     for path in folder.iterdir():
@@ -164,7 +173,7 @@ def write_json(path: Path, value: object) -> None:
 
 def run(main: Callable[..., None], *, arguments: int) -> None:
     """Call a stage's ``main`` with the command line's arguments; a user's mistake is one sentence, no traceback."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.INFO if is_leader() else logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     _quiet_transformers()
     given = sys.argv[1:]

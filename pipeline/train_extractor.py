@@ -11,6 +11,7 @@ CANDIDATES = Path("data/candidates")
 
 def main(seed: str) -> None:
     """Train the extractor-generator with one seed."""
+    training.launch("train_extractor")
     uses = ["lambda", "extractor", "selection.minimum"]
     with Stage("train_extractor", seed, uses=uses, inputs=training.inputs(CANDIDATES)) as stage:
         params = stage.params

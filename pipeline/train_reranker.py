@@ -9,6 +9,7 @@ from simckp.training.recipes import train_reranker
 
 def main(seed: str) -> None:
     """Train the reranker with one seed."""
+    training.launch("train_reranker")
     generations = Path("data/generations", seed)
     uses = ["reranker", "selection.minimum"]
     with Stage("train_reranker", seed, uses=uses, inputs=training.inputs(generations)) as stage:

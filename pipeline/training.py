@@ -2,15 +2,19 @@
 
 import csv
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from pipeline.layout import CURVES, curve_path
-from pipeline.runner import Stage, progress, write_json
+from pipeline.runner import PARAMS, Stage, is_leader, progress, write_json
 from simckp import records
-from simckp.params import TRAIN, VALID
+from simckp.execution import available_cores
+from simckp.params import TRAIN, VALID, read_params
 from simckp.training.recipes import Run, Trained
 
 DUPLICATES = Path("data/duplicates")
@@ -39,12 +43,36 @@ def settings(stage: Stage, seed: str) -> Run:
         seed=int(seed),
         folder=stage.scratch,
         minimum=stage.params.selection.minimum,
-        bar=sys.stderr.isatty(),
+        bar=sys.stderr.isatty() and is_leader(),
     )
 
 
+def launch(script: str) -> None:
+    """Start this stage again under ``accelerate launch`` if the parameters ask for several processes."""
+    processes = read_params(PARAMS).execution.training_processes
+    if processes == 1 or "RANK" in os.environ:
+        return
+    cores = max(1, available_cores() // processes)
+    options = {
+        "--num_processes": processes,
+        "--num_machines": 1,
+        "--mixed_precision": "no",
+        "--dynamo_backend": "no",
+        "--num_cpu_threads_per_process": cores,
+        "--main_process_port": 0,
+    }
+    listed = [str(word) for option in options.items() for word in option]
+    if torch.cuda.device_count() < processes:
+        # With its own flag for the CPU, accelerate starts several processes through MPI only; so does torchrun it.
+        os.environ["ACCELERATE_USE_CPU"] = "true"
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", *listed, "-m", f"pipeline.{script}"]
+    os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
+
+
 def keep(trained: Trained, name: str, seed: str) -> None:
-    """Write the network, its curves (CSV, DVC plots) and the figures of its training."""
+    """Write the network, its curves (CSV, DVC plots) and the figures of its training, once for all processes."""
+    if not is_leader():
+        return
     trained.model.save(Path("models", name, seed), trained.tokenizer)
     Path("plots").mkdir(exist_ok=True)
     for curve, columns in CURVES.items():

@@ -74,7 +74,12 @@ class Mining(Section):
 
 
 class Optimisation(Section):
-    """What both trainings share; ``evaluate_every`` counts optimiser steps, ``patience`` evaluations."""
+    """What both trainings share; ``evaluate_every`` counts optimiser steps, ``patience`` evaluations.
+
+    ``batch_size`` is that of all processes together. ``group_by_length`` puts documents of similar lengths into a
+    batch; ``precision`` bfloat16 is mixed precision (weights stay float32); ``gradient_checkpointing`` trades time for
+    memory; ``compile`` is ``torch.compile`` of the networks.
+    """
 
     learning_rate: LearningRate
     warmup_ratio: Fraction
@@ -86,6 +91,10 @@ class Optimisation(Section):
     patience: Positive
     temperature: PositiveReal
     reduction: Literal["mean", "sum"]
+    group_by_length: bool
+    precision: Literal["float32", "bfloat16"]
+    gradient_checkpointing: bool
+    compile: bool
 
 
 class ExtractorParams(Optimisation):
@@ -148,6 +157,17 @@ class Report(Section):
     examples: Annotated[int, Field(ge=0)]
 
 
+class Execution(Section):
+    """Where the work is done; the results do not depend on it, so no stage depends on it either.
+
+    ``engine`` maps the stages that work document by document: ``local`` processes, or a ``ray`` cluster.
+    ``training_processes`` run each training under ``accelerate launch``, one a GPU.
+    """
+
+    engine: Literal["local", "ray"]
+    training_processes: Positive
+
+
 class Params(Section):
     """All of ``params.yaml``."""
 
@@ -167,6 +187,7 @@ class Params(Section):
     selection: Selection
     evaluation: Evaluation
     report: Report
+    execution: Execution
 
     @model_validator(mode="after")
     def _sets_fit_together(self) -> "Params":
@@ -179,6 +200,10 @@ class Params(Section):
             raise ValueError(f"evaluated: must list {VALID!r}, on which thresholds are calibrated")
         if odd := [name for name in self.corpora if not name.replace("_", "").isalnum() or not name.isascii()]:
             raise ValueError(f"corpora: the name {odd[0]!r} may only have letters, digits and '_'")
+        for name, stage in (("extractor", self.extractor), ("reranker", self.reranker)):
+            if stage.batch_size % self.execution.training_processes:
+                size, processes = stage.batch_size, self.execution.training_processes
+                raise ValueError(f"{name}.batch_size: {size} documents cannot be divided among {processes} processes")
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds: {self.seeds} names a seed twice")
         return self

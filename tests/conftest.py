@@ -128,6 +128,11 @@ def make_tagged(text: str, tags: str, *, identifier: str = "d") -> Tagged:
 
 @pytest.fixture
 def pairs() -> list[tuple[Document, Mined]]:
+    """See :func:`make_pairs`."""
+    return make_pairs()
+
+
+def make_pairs() -> list[tuple[Document, Mined]]:
     """Six short documents with their candidates; half of them have an absent keyphrase."""
     texts: list[tuple[str, str, list[str]]] = [
         ("we study sparse graphs", "PRP VBP JJ NNS", ["sparse graphs", "graph theory"]),

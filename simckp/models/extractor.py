@@ -12,8 +12,14 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedToken
 from transformers.modeling_outputs import BaseModelOutput
 
 from simckp.models.backbones import forget_origin, load_heads, load_seq2seq, load_tokenizer, projection, save_heads
-from simckp.models.losses import IGNORED_LABEL, Reduction, absent_likelihood_loss, contrastive_loss
+from simckp.models.losses import (
+    IGNORED_LABEL,
+    Reduction,
+    absent_likelihood_loss,
+    contrastive_loss,
+)
 from simckp.models.pooling import first_token, paired_cosine, sum_spans
+from simckp.models.throughput import linear_weights
 
 
 class ExtractorGenerator(nn.Module):
@@ -56,7 +62,21 @@ class ExtractorGenerator(nn.Module):
         span_candidate_S: Tensor,
         candidate_document_C: Tensor,
     ) -> Tensor:
-        """Eq. 2 and sim(): return the cosine similarity of each candidate to its document, shape (C,)."""
+        """Eq. 2 and sim(): return the cosine similarity of each candidate to its document, shape (C,), in float32."""
+        with torch.autocast(hidden_BTD.device.type, enabled=False):
+            return self._similarity(
+                hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, candidate_document_C
+            )
+
+    def _similarity(
+        self,
+        hidden_BTD: Tensor,
+        span_document_S: Tensor,
+        span_start_S: Tensor,
+        span_end_S: Tensor,
+        span_candidate_S: Tensor,
+        candidate_document_C: Tensor,
+    ) -> Tensor:
         phrase_CD = sum_spans(
             hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, len(candidate_document_C)
         )
@@ -94,10 +114,12 @@ class ExtractorGenerator(nn.Module):
         return {"loss": mle + self.contrastive_weight * contrastive, "mle": mle, "contrastive": contrastive}
 
     def _likelihood(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor) -> Tensor:
-        """Run the decoder on the documents that have absent keyphrases, and only on those."""
+        """Run the decoder on the documents that have absent keyphrases, and only on those; 0 if none has."""
         with_targets_B = (labels_BL != IGNORED_LABEL).any(dim=1)
         if not with_targets_B.any():
-            return hidden_BTD.new_zeros(())
+            # One token that does not count: the optimiser and every process see a gradient in every step.
+            labels_BL = labels_BL.new_full((len(labels_BL), 1), IGNORED_LABEL)
+            with_targets_B[0] = True
         labels = labels_BL[with_targets_B]
         output = self.backbone(
             encoder_outputs=BaseModelOutput(last_hidden_state=hidden_BTD[with_targets_B]),
@@ -112,6 +134,16 @@ class ExtractorGenerator(nn.Module):
         start_B1 = labels_BL.new_full((len(labels_BL), 1), int(config.decoder_start_token_id))
         shifted_BL = torch.cat([start_B1, labels_BL[:, :-1]], dim=1)
         return shifted_BL.masked_fill(shifted_BL == IGNORED_LABEL, int(config.pad_token_id))
+
+    def networks(self) -> list[PreTrainedModel]:
+        """Return the pretrained networks inside."""
+        return [self.backbone]
+
+    def operations(self, batch: dict[str, Tensor]) -> tuple[int, float]:
+        """Return a batch's real tokens and the floating-point operations of the linear layers in a forward pass."""
+        source, target = int(batch["attention_mask"].sum()), int((batch["labels"] != IGNORED_LABEL).sum())
+        encoder = linear_weights(self.backbone.get_encoder())
+        return source + target, 2.0 * (source * encoder + target * (linear_weights(self.backbone) - encoder))
 
     def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
         """Write backbone, tokenizer and projections (safetensors and JSON) to a folder."""

@@ -6,7 +6,7 @@ Shapes: B documents, C candidates of all documents of a batch (flat), L target t
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 from torch.nn import functional
 
 Reduction = Literal["mean", "sum"]
@@ -23,6 +23,24 @@ def segment_logsumexp(values_C: Tensor, segment_C: Tensor, segments: int) -> Ten
     sum_B = values_C.new_zeros(segments).index_add(0, segment_C, torch.exp(values_C - largest_B[segment_C]))
     empty_B = sum_B == 0
     return torch.where(empty_B, largest_B, largest_B + torch.log(sum_B.masked_fill(empty_B, 1.0)))
+
+
+def is_distributed() -> bool:
+    """Say whether several processes train one network."""
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
+def mean_over_ranks(total: Tensor, count: Tensor) -> Tensor:
+    """Return ``total / count`` (0 for no count), each summed over all processes that train one network.
+
+    A process's share is scaled by their number, since the gradients are averaged over processes: several compute
+    exactly the gradient that one computes on the whole batch.
+    """
+    if is_distributed():
+        count = count.clone()
+        distributed.all_reduce(count)
+        total = total * distributed.get_world_size()
+    return total / count.clamp(min=1)
 
 
 def contrastive_loss(
@@ -56,7 +74,7 @@ def contrastive_loss(
     negatives_B = segment_logsumexp(scaled_C[negative_C], document_C[negative_C], documents)
     loss_P = functional.softplus(negatives_B.index_select(0, document_C[positive_C]) - scaled_C[positive_C])
     count = loss_P.numel() if reduction == "mean" else documents
-    return loss_P.sum() / max(count, 1)
+    return mean_over_ranks(loss_P.sum(), torch.tensor(count, device=loss_P.device))
 
 
 def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor) -> Tensor:
@@ -73,4 +91,4 @@ def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor) -> Tensor:
     )
     length_B = (labels_BL != IGNORED_LABEL).sum(dim=1)
     loss_B = loss_BL.sum(dim=1) / length_B.clamp(min=1)
-    return loss_B.sum() / (length_B > 0).sum().clamp(min=1)
+    return mean_over_ranks(loss_B.sum(), (length_B > 0).sum())

@@ -14,6 +14,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from simckp.models.backbones import load_encoder, load_heads, load_tokenizer, projection, save_heads
 from simckp.models.losses import Reduction, contrastive_loss
 from simckp.models.pooling import first_token, paired_cosine
+from simckp.models.throughput import linear_weights
 
 
 class Reranker(nn.Module):
@@ -46,12 +47,14 @@ class Reranker(nn.Module):
     def embed_documents(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
         """Return document vectors of shape (B, D)."""
         output = self.document_encoder(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
-        return self.heads["document"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
+        with torch.autocast(input_ids_BT.device.type, enabled=False):
+            return self.heads["document"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
 
     def embed_phrases(self, input_ids_NT: Tensor, attention_mask_NT: Tensor) -> Tensor:
         """Return phrase vectors of shape (N, D); they do not depend on a document."""
         output = self.phrase_encoder(input_ids=input_ids_NT, attention_mask=attention_mask_NT)
-        return self.heads["phrase"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
+        with torch.autocast(input_ids_NT.device.type, enabled=False):
+            return self.heads["phrase"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
 
     def forward(
         self,
@@ -88,6 +91,16 @@ class Reranker(nn.Module):
             reduction=self.reduction,
         )
         return {"loss": loss}
+
+    def networks(self) -> list[PreTrainedModel]:
+        """Return the pretrained networks inside; one if it is shared."""
+        return list(dict.fromkeys((self.document_encoder, self.phrase_encoder)))
+
+    def operations(self, batch: dict[str, Tensor]) -> tuple[int, float]:
+        """Return a batch's real tokens and the floating-point operations of the linear layers in a forward pass."""
+        documents, phrases = int(batch["attention_mask"].sum()), int(batch["phrase_attention_mask"].sum())
+        operations = documents * linear_weights(self.document_encoder) + phrases * linear_weights(self.phrase_encoder)
+        return documents + phrases, 2.0 * operations
 
     def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
         """Write encoders, tokenizer and projections (safetensors and JSON) to a folder."""

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import transformers
-from torch import nn
+from torch import distributed, nn
 
 from simckp.errors import SimCKPError
 from simckp.features.collation import ExtractionCollator, RerankingCollator
 from simckp.features.examples import extraction_examples, reranking_examples
 from simckp.models.extractor import new_extractor
+from simckp.models.losses import is_distributed
 from simckp.models.reranker import new_reranker
 from simckp.params import ExtractorParams, Optimisation, RerankerParams
 from simckp.records import Document, Generated, Mined
 from simckp.scoring import extraction_rankings, reranking_rankings
-from simckp.selection import Ranking, calibrate
+from simckp.selection import Calibration, Ranking, calibrate
 from simckp.training.trainer import TrainingResult, train
 
 
@@ -81,8 +82,8 @@ def train_extractor(
     read = list(examples(training))
     used = [example for example in read if settings.documents == "all" or len(example.decoder_labels)]
     collator = ExtractionCollator(tokenizer.pad_token_id)
-    rank = partial(extraction_rankings, examples=list(examples(validation)), pad_token_id=tokenizer.pad_token_id)
-    result = _train(model, used, collator, rank, settings, run)
+    rank = partial(extraction_rankings, pad_token_id=tokenizer.pad_token_id)
+    result = _train(model, used, list(examples(validation)), collator, rank, settings, run)
     return Trained(model, tokenizer, result, _counts(read, used))
 
 
@@ -121,29 +122,47 @@ def train_reranker(
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
     collator = RerankingCollator(tokenizer.pad_token_id)
-    rank = partial(reranking_rankings, examples=list(examples(validation)), pad_token_id=tokenizer.pad_token_id)
-    result = _train(model, used, collator, rank, settings, run)
+    rank = partial(reranking_rankings, pad_token_id=tokenizer.pad_token_id)
+    result = _train(model, used, list(examples(validation)), collator, rank, settings, run)
     return Trained(model, tokenizer, result, _counts(read, used))
 
 
 def _train(
     model: nn.Module,
     examples: list[Any],
+    validation: list[Any],
     collator: Callable[[list[Any]], dict[str, Any]],
     rank: Callable[..., list[Ranking]],
     settings: Optimisation,
     run: Run,
 ) -> TrainingResult:
+    def validate(network: nn.Module) -> Calibration:
+        return calibrate(_ranked_by_all(partial(rank, network), validation), minimum=run.minimum)
+
     return train(
         model,
         examples,
         collator,
-        lambda network: calibrate(rank(network), minimum=run.minimum),
+        validate,
         settings,
         seed=run.seed,
         folder=run.folder,
+        lengths=[len(example.input_ids) for example in examples],
         bar=run.bar,
     )
+
+
+def _ranked_by_all(rank: Callable[..., list[Ranking]], examples: list[Any]) -> list[Ranking]:
+    """Return the ranking of every example; with several processes each ranks its share and all get all."""
+    if not is_distributed():
+        return rank(examples=examples)
+    first, step = distributed.get_rank(), distributed.get_world_size()
+    shares: list[Any] = [None] * step
+    distributed.all_gather_object(shares, rank(examples=examples[first::step]))
+    found: list[Any] = [None] * len(examples)
+    for number, share in enumerate(shares):
+        found[number::step] = share
+    return found
 
 
 def _counts(read: list[Any], used: list[Any]) -> dict[str, int]:

@@ -1,9 +1,13 @@
 """Train a network on ``transformers.Trainer``: checkpoints with resume, early stopping on F1@M, a log for plots."""
 
 import json
+import logging
 import math
+import os
 import shutil
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +15,18 @@ from typing import Any
 import torch
 from safetensors.torch import load_model, save_model
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Sampler
 from transformers import EarlyStoppingCallback, Trainer, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
+from simckp.models.throughput import matmul_peak
 from simckp.params import Optimisation
 from simckp.selection import Calibration
+from simckp.training.dropout import ByteDropout
+from simckp.training.sampling import LengthGroupedSampler
 
+_LOG = logging.getLogger(__name__)
 _WEIGHTS = "model.safetensors"
 _CHECKPOINTS_KEPT = 2
 GOAL = "f1_at_m"
@@ -60,19 +68,41 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
     """A Trainer for networks that return a dictionary with ``loss``, validated by a function of the model.
 
     Args:
-        validate: Called with the model in evaluation mode; returns the calibration on the validation set.
+        validate: Called with the model in evaluation mode; returns the calibration on the validation set. With several
+            processes, each calls it and all must get the same.
+        sampler: Order of the training examples; None for a random one.
+        byte_dropout: Whether dropout on the CPU may be that of :class:`simckp.training.dropout.ByteDropout`.
         **options: As of ``transformers.Trainer``.
     """
 
-    def __init__(self, *, validate: Callable[[nn.Module], Calibration], **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        validate: Callable[[nn.Module], Calibration],
+        sampler: Sampler[int] | None,
+        byte_dropout: bool,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
-        self._validate = validate
+        self._validate, self._sampler, self._byte_dropout = validate, sampler, byte_dropout
         self._parts: dict[str, list[torch.Tensor]] = {}
+        self._tokens, self._operations, self._since = 0, 0.0, time.perf_counter()
         # The losses are means already: let the Trainer divide by the accumulation steps.
         self.model_accepts_loss_kwargs = False
 
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return self._sampler or super()._get_train_sampler(train_dataset)
+
+    def training_step(self, *arguments: Any, **options: Any) -> torch.Tensor:
+        """Take one step (forward and backward)."""
+        with ByteDropout() if self._byte_dropout else nullcontext():
+            return super().training_step(*arguments, **options)  # type: ignore[no-any-return]
+
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any) -> Any:
         """Return the network's loss and keep its parts for the log."""
+        if hasattr(self.model, "operations"):
+            tokens, operations = self.model.operations(inputs)
+            self._tokens, self._operations = self._tokens + tokens, self._operations + 3.0 * operations
         outputs = model(**inputs)
         for name, value in outputs.items():
             if name != "loss":
@@ -80,18 +110,36 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Add the mean of each loss part since the last entry."""
+        """Add the mean of each loss part since the last entry, tokens a second and the share of the peak reached.
+
+        ``mfu`` counts the operations of linear layers, three times those of the forward pass, against the product of
+        large matrices measured on this machine (of each process, where there are several).
+        """
         if "loss" in logs:
-            logs |= {name: float(torch.stack(values).mean()) for name, values in self._parts.items()}
+            means = {name: torch.stack(values).mean() for name, values in self._parts.items()}
+            logs |= {name: float(self.accelerator.gather(value).mean()) for name, value in means.items()}
+            logs |= self._speed()
             self._parts = {}
         super().log(logs, start_time)
 
+    def _speed(self) -> dict[str, float]:
+        seconds = time.perf_counter() - self._since
+        device = self.accelerator.device.type
+        peak = matmul_peak(device, torch.bfloat16 if self.args.bf16 else torch.float32)
+        speed = {"tokens_per_second": self._tokens / seconds, "mfu": self._operations / seconds / peak}
+        self._tokens, self._operations, self._since = 0, 0.0, time.perf_counter()
+        if speed["mfu"] and self.accelerator.is_main_process:
+            rate, share = speed["tokens_per_second"], 100 * speed["mfu"]
+            _LOG.info("step %d: %.0f tokens/s, %.0f %% of the matrix product peak", self.state.global_step, rate, share)
+        return speed
+
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
         """Calibrate on the validation set and report F1@M at the threshold, with the oracle's beside it."""
-        model = self.model
+        model, started = self.model, time.perf_counter()
         model.eval()
         found = self._validate(model)
         model.train()
+        self._since += time.perf_counter() - started
         metrics = {
             f"{metric_key_prefix}_{GOAL}": found.f1_at_m,
             f"{metric_key_prefix}_oracle_{GOAL}": found.oracle_f1_at_m,
@@ -114,6 +162,11 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
             load_model(self.model, str(Path(self.state.best_model_checkpoint) / _WEIGHTS))
 
 
+def process_count() -> int:
+    """Return the number of processes that train together (of ``accelerate launch``)."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder: Path, bar: bool) -> TrainingArguments:
     """Return the Trainer's arguments.
 
@@ -124,12 +177,15 @@ def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder:
     arguments = TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
-        per_device_train_batch_size=settings.batch_size,
+        per_device_train_batch_size=settings.batch_size // process_count(),
         gradient_accumulation_steps=settings.gradient_accumulation,
         learning_rate=settings.learning_rate,
         warmup_steps=math.ceil(settings.warmup_ratio * steps),
         lr_scheduler_type="linear",
         optim="adamw_torch_fused",
+        bf16=settings.precision == "bfloat16",
+        ddp_find_unused_parameters=False,
+        use_cpu=not torch.cuda.is_available() or os.environ.get("ACCELERATE_USE_CPU") == "true",
         weight_decay=0.01,
         max_grad_norm=settings.max_grad_norm,
         eval_strategy="steps",
@@ -153,6 +209,17 @@ def training_arguments(settings: Optimisation, *, steps: int, seed: int, folder:
     # One process drives one GPU; the Trainer's data parallelism would cut the flat tensors of a batch anywhere.
     arguments._n_gpu = min(arguments.n_gpu, 1)
     return arguments
+
+
+def _prepare(model: nn.Module, settings: Optimisation) -> None:
+    """Switch gradient checkpointing and compilation on; weights and their names stay as they are."""
+    for network in model.networks() if settings.gradient_checkpointing or settings.compile else ():  # type: ignore[operator]
+        if settings.gradient_checkpointing:
+            network.gradient_checkpointing_enable({"use_reentrant": False})
+        if settings.compile:
+            parts = [network.get_encoder(), network.get_decoder()] if network.config.is_encoder_decoder else [network]
+            for part in parts:
+                part.compile(dynamic=True)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -180,6 +247,7 @@ def train(
     *,
     seed: int,
     folder: Path,
+    lengths: list[int] | None = None,
     bar: bool = False,
 ) -> TrainingResult:
     """Train ``model`` in place and leave the weights of its best checkpoint in it.
@@ -192,6 +260,7 @@ def train(
         settings: Learning rate, epochs and so on.
         seed: Of the order of examples and of dropout.
         folder: For checkpoints; the last one found here is resumed.
+        lengths: Of the examples, for batches of similar ones.
         bar: Whether to show a progress bar.
 
     Raises:
@@ -202,8 +271,15 @@ def train(
     steps_per_epoch = math.ceil(math.ceil(len(examples) / settings.batch_size) / settings.gradient_accumulation)
     steps = steps_per_epoch * settings.epochs
     arguments = training_arguments(settings, steps=steps, seed=seed, folder=folder, bar=bar)
+    sampler = None
+    if settings.group_by_length and lengths is not None:
+        sampler = LengthGroupedSampler(lengths, settings.batch_size, seed=seed)
+    _prepare(model, settings)
     trainer = ContrastiveTrainer(
         model=model,
+        sampler=sampler,
+        # A compiled network and a recomputed forward pass do not see what stands between them and their functions.
+        byte_dropout=not (settings.compile or settings.gradient_checkpointing or torch.cuda.is_available()),
         args=arguments,
         data_collator=collator,
         train_dataset=ExampleDataset(examples),
@@ -213,6 +289,7 @@ def train(
     )
     checkpoint = last_checkpoint(folder)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.accelerator.wait_for_everyone()
     state = trainer.state
     best = state.best_model_checkpoint or ""
     return TrainingResult(

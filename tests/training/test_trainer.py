@@ -31,6 +31,10 @@ EXTRACTOR = {
     "max_grad_norm": 1.0,
     "evaluate_every": 3,
     "patience": 10,
+    "group_by_length": True,
+    "precision": "float32",
+    "gradient_checkpointing": False,
+    "compile": False,
 }
 
 
@@ -213,3 +217,51 @@ def test_nothing_to_learn_from(tiny_bert: Path, tmp_path: Path) -> None:
     with pytest.raises(SimCKPError, match="no training document"):
         fit([], tiny_bert, tmp_path)
     shutil.rmtree(tmp_path)
+
+
+def losses(trained: Any) -> list[float]:
+    return [row["loss"] for row in trained.result.history if "loss" in row]
+
+
+def test_gradient_checkpointing_changes_memory_only(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute = trainer.ContrastiveTrainer.__init__
+
+    def without_byte_dropout(self: Any, **options: Any) -> None:
+        compute(self, **(options | {"byte_dropout": False}))
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "__init__", without_byte_dropout)
+    plain = fit(pairs, tiny_bert, tmp_path / "plain")
+    saving = fit(pairs, tiny_bert, tmp_path / "saving", gradient_checkpointing=True)
+    assert losses(saving) == pytest.approx(losses(plain), abs=1e-4)
+
+
+def test_mixed_precision_trains_float32_weights(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    plain = fit(pairs, tiny_bert, tmp_path / "plain")
+    mixed = fit(pairs, tiny_bert, tmp_path / "mixed", precision="bfloat16")
+    assert losses(mixed) == pytest.approx(losses(plain), rel=0.05)
+    assert losses(mixed) != losses(plain)
+    assert {weight.dtype for weight in mixed.model.parameters()} == {torch.float32}
+
+
+def test_compiled_networks_train_alike(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_parts = []
+
+    def traced(self: Any, **options: Any) -> None:
+        compiled_parts.append(type(self).__name__)
+        self._compiled_call_impl = torch.compile(self._call_impl, backend="eager", **options)  # no C++ compiler needed
+
+    plain = fit(pairs, tiny_bert, tmp_path / "plain", epochs=1)
+    monkeypatch.setattr(torch.nn.Module, "compile", traced)
+    compiled = fit(pairs, tiny_bert, tmp_path / "compiled", epochs=1, compile=True)
+    assert compiled_parts == ["BertModel", "BertLMHeadModel"]
+    assert losses(compiled) == pytest.approx(losses(plain), rel=0.1)  # other dropout masks
+    assert set(compiled.model.state_dict()) == set(plain.model.state_dict())
+
+
+def test_speed_stands_in_the_log(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    entries = [row for row in fit(pairs, tiny_bert, tmp_path, epochs=1).result.history if "loss" in row]
+    assert all(row["tokens_per_second"] > 0 and 0 < row["mfu"] < 1 for row in entries)
