@@ -18,7 +18,7 @@ def main(set_name: str) -> None:
             target,
             name="candidates",
             total=records.count_rows(documents),
-            processes=True,
+            work="cpu",
         )
         recall = Recall.of(records.read_dataset(target, name="candidates"))
         write_json(Path(f"metrics/mining-{set_name}.json"), recall.figures())

@@ -16,7 +16,7 @@ def main(seed: str, set_name: str) -> None:
         stage.transform(
             partial(
                 overgenerate,
-                folder=folder,
+                folder=folder.resolve(),
                 settings=stage.params.generation,
                 max_tokens=stage.params.extractor.max_source_tokens,
             ),
@@ -25,6 +25,7 @@ def main(seed: str, set_name: str) -> None:
             name="generations",
             total=records.count_rows(source),
             piece_rows=stage.params.generation.checkpoint_documents,
+            work="gpu",
         )
 
 

@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from modulefinder import ModuleFinder
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Literal, Self
 
 from tqdm import tqdm
 
 from simckp import records
 from simckp.errors import SimCKPError
-from simckp.execution import Rows, available_cores, map_pieces
+from simckp.execution import Engine, Rows, available_cores, map_pieces
 from simckp.params import read_params
 
 PARAMS = Path("params.yaml")
@@ -95,22 +95,22 @@ class Stage:
         name: str,
         total: int,
         piece_rows: int | None = None,
-        processes: bool = False,
+        work: Literal["here", "cpu", "gpu"] = "here",
     ) -> None:
         """Write the data set ``name`` to ``target``: ``function`` applied to pieces of ``rows``, resumable.
 
         Args:
-            function: Rows to rows; picklable if ``processes``.
+            function: Rows to rows; picklable unless the work is done ``here``.
             rows: Input rows.
             target: Folder of the result.
             name: Data set of the result.
             total: Number of input rows, for the progress bar and the choice of processes.
             piece_rows: Rows a piece; a shard's by default.
-            processes: Whether several processes may work on pieces.
+            work: ``here`` in this process, or by several, one a core (``cpu``) or one a GPU (``gpu``; with none, here).
         """
         size = piece_rows or self.params.shard_rows
-        workers = min(available_cores(), -(-total // size)) if processes else 1
-        pieces = map_pieces(function, rows, name=name, piece_rows=size, scratch=self.scratch, workers=max(1, workers))
+        engine = _engine(self.params.execution.engine, work, -(-total // size))
+        pieces = map_pieces(function, rows, name=name, piece_rows=size, scratch=self.scratch, engine=engine)
         done = (row for piece in progress(pieces, self.title, -(-total // size)) for row in piece)
         records.write_dataset(target, done, name=name, shard_rows=self.params.shard_rows)
 
@@ -129,6 +129,16 @@ class Stage:
         for path in sorted(imported_files(Path(__file__).with_name(f"{self._name}.py"))):
             code.update(path.read_bytes())
         return json.dumps(used, sort_keys=True), code.hexdigest()
+
+
+def _engine(kind: Literal["local", "ray"], work: Literal["here", "cpu", "gpu"], pieces: int) -> Engine:
+    """Return where a stage's pieces are computed; more workers than pieces are of no use."""
+    if work == "here":
+        return Engine()
+    if work == "cpu":
+        return Engine(kind=kind, workers=max(1, min(available_cores(), pieces)))
+    gpus = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
+    return Engine(kind=kind, workers=max(1, min(gpus, pieces)), gpu=gpus > 0)
 
 
 def is_leader() -> bool:

@@ -18,7 +18,7 @@ def main(set_name: str) -> None:
             Path("data/tagged", set_name),
             name="tagged",
             total=records.count_rows(source),
-            processes=True,
+            work="cpu",
         )
 
 

@@ -1,6 +1,8 @@
 """Score candidates with trained networks: mined ones with the extractor's encoder, generated ones with the reranker."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,8 +16,9 @@ from simckp.features.examples import (
     extraction_examples,
     reranking_examples,
 )
-from simckp.models.extractor import ExtractorGenerator
-from simckp.models.reranker import Reranker, similarities
+from simckp.models.backbones import best_device
+from simckp.models.extractor import ExtractorGenerator, load_extractor
+from simckp.models.reranker import Reranker, load_reranker, similarities
 from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase
 from simckp.selection import Ranking
 
@@ -102,6 +105,44 @@ def reranking_rankings(model: Reranker, examples: list[RerankingExample], *, pad
         Ranking.of(values, example.label.tolist(), example.targets)
         for values, example in zip(scores, examples, strict=True)
     ]
+
+
+@lru_cache(maxsize=1)
+def _loaded(extractor: Path, reranker: Path) -> tuple[ExtractorGenerator, Any, Reranker, Any]:
+    """Keep the networks of a worker process from piece to piece."""
+    (first, first_tokenizer), (second, second_tokenizer) = load_extractor(extractor), load_reranker(reranker)
+    return first.to(best_device()), first_tokenizer, second.to(best_device()), second_tokenizer
+
+
+def score_documents(
+    rows: list[tuple[Document, Mined, Generated]],
+    *,
+    folders: tuple[Path, Path],
+    max_tokens: int,
+    reranker_max_tokens: int,
+    max_phrase_tokens: int,
+) -> list[Scored]:
+    """Return two rows a document, present and absent.
+
+    Args:
+        rows: Documents with their candidates and generated phrases.
+        folders: Extractor and reranker.
+        max_tokens: Length that the extractor reads.
+        reranker_max_tokens: Length that the reranker reads.
+        max_phrase_tokens: Longest phrase.
+    """
+    extractor, extractor_tokenizer, reranker, reranker_tokenizer = _loaded(*folders)
+    mined = [(document, mined) for document, mined, _ in rows]
+    generated = [(document, generated) for document, _, generated in rows]
+    present = score_present(mined, extractor, extractor_tokenizer, max_tokens=max_tokens)
+    absent = score_absent(
+        generated,
+        reranker,
+        reranker_tokenizer,
+        max_tokens=reranker_max_tokens,
+        max_phrase_tokens=max_phrase_tokens,
+    )
+    return [row for pair in zip(present, absent, strict=True) for row in pair]
 
 
 def score_present(

@@ -1,11 +1,15 @@
 """Pieces come in order, once, from scratch where they are there, over processes too."""
 
+import os
+import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simckp.execution import batched_rows, map_pieces
+from simckp.errors import SimCKPError
+from simckp.execution import Engine, batched_rows, map_pieces
 from tests.conftest import make_document
 
 ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(7)]
@@ -16,7 +20,8 @@ def shout(rows: list[Any]) -> list[Any]:
 
 
 def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
-    pieces = map_pieces(function, iter(ROWS), name="documents", piece_rows=3, scratch=scratch, workers=workers)
+    engine = Engine(workers=workers)
+    pieces = map_pieces(function, iter(ROWS), name="documents", piece_rows=3, scratch=scratch, engine=engine)
     return [[row["title"] for row in piece] for piece in pieces]
 
 
@@ -44,6 +49,32 @@ def test_a_damaged_piece_is_computed_again(tmp_path: Path) -> None:
     expected = run(tmp_path, shout)
     (tmp_path / "piece-000001.parquet").write_bytes(b"PAR1")
     assert run(tmp_path, shout) == expected
+
+
+def dies_once(rows: list[Any], *, mark: Path) -> list[Any]:
+    """Kill the process at the second piece, the first time."""
+    if rows[0]["id"] == "3" and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return shout(rows)
+
+
+def dies_always(rows: list[Any]) -> list[Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return rows
+
+
+@pytest.mark.slow
+def test_the_rows_of_a_worker_that_died_are_computed_by_another(tmp_path: Path) -> None:
+    function = partial(dies_once, mark=tmp_path / "mark")
+    assert run(tmp_path / "scratch", function, 2) == [["T0", "T1", "T2"], ["T3", "T4", "T5"], ["T6"]]
+    assert (tmp_path / "mark").exists()
+
+
+@pytest.mark.slow
+def test_workers_that_always_die_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SimCKPError, match="worker processes died 4 times"):
+        run(tmp_path, dies_always, 2)
 
 
 def test_batched_rows() -> None:

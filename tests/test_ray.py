@@ -1,0 +1,95 @@
+"""A Ray cluster of two nodes on loopback: the same rows as here, and a node that dies costs only its rows."""
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simckp.execution import Engine, map_pieces
+from tests.conftest import make_document
+
+ray = pytest.importorskip("ray")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
+ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(24)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    quiet = {"include_dashboard": False, "object_store_memory": 100 * 1024 * 1024}
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **quiet})
+    second = nodes.add_node(num_cpus=1, object_store_memory=100 * 1024 * 1024)
+    ray.init(address=nodes.address, log_to_driver=False)
+    try:
+        yield nodes, second
+    finally:
+        ray.shutdown()
+        nodes.shutdown()
+
+
+def slow_shout(rows: list[Any], *, log: Path) -> list[Any]:
+    """Note the node and be slow enough to be killed at it."""
+    node = ray.get_runtime_context().get_node_id()
+    with (log / f"{rows[0]['id']}-{os.getpid()}").open("w") as sink:
+        sink.write(node)
+    time.sleep(0.5)
+    return [row | {"title": row["text"].upper()} for row in rows]
+
+
+def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> None:
+    nodes, second = cluster
+    log = tmp_path / "log"
+    log.mkdir()
+    pieces = map_pieces(
+        partial(slow_shout, log=log),
+        iter(ROWS),
+        name="documents",
+        piece_rows=2,
+        scratch=tmp_path / "scratch",
+        engine=Engine(kind="ray"),
+    )
+    found = [next(pieces), next(pieces)]
+    deadline = time.monotonic() + 60
+    while len({path.read_text() for path in log.iterdir()}) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len({path.read_text() for path in log.iterdir()}) == 2, "both nodes worked"
+    nodes.remove_node(second, allow_graceful=False)
+    found += list(pieces)
+    assert [row["title"] for piece in found for row in piece] == [f"T{n}" for n in range(24)]
+    assert len(list((tmp_path / "scratch").glob("piece-*.parquet"))) == 12
+
+
+def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
+    def fails(rows: list[Any]) -> list[Any]:
+        raise ValueError(f"row {rows[0]['id']}")
+
+    pieces = map_pieces(fails, iter(ROWS), name="documents", piece_rows=2, scratch=tmp_path, engine=Engine(kind="ray"))
+    with pytest.raises(ValueError, match="row 0"):
+        list(pieces)
+
+
+def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) -> None:
+    from simckp.candidates.mining import mine_pairs
+    from tests.conftest import make_tagged
+
+    rows = [
+        (
+            make_document("we study sparse graphs", ["sparse graphs"], identifier=str(n)),
+            make_tagged("we study sparse graphs", "PRP VBP JJ NNS", identifier=str(n)),
+        )
+        for n in range(6)
+    ]
+    for engine in (Engine(), Engine(kind="ray")):
+        scratch = tmp_path / engine.kind
+        list(
+            map_pieces(
+                partial(mine_pairs, max_words=6), rows, name="candidates", piece_rows=2, scratch=scratch, engine=engine
+            )
+        )
+    for path in (tmp_path / "local").iterdir():
+        assert path.read_bytes() == (tmp_path / "ray" / path.name).read_bytes()
