@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simckp.errors import InputError
+from simckp.memory import collector_paused
 
 VERSION = "1"
 _NAME_KEY, _VERSION_KEY = b"simckp.schema", b"simckp.version"
@@ -296,6 +297,7 @@ def schema(name: str) -> pa.Schema:
     return pa.schema(_required(_FIELDS[name]), metadata={_NAME_KEY: name.encode(), _VERSION_KEY: VERSION.encode()})
 
 
+@collector_paused()
 def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
     """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
     table = pa.Table.from_pylist(rows, schema=schema(name))
@@ -347,6 +349,7 @@ def shards(folder: Path) -> list[Path]:
     return found
 
 
+@collector_paused()
 def read_shard(path: Path, *, name: str) -> list[Any]:
     """Return the rows of one Parquet file.
 

@@ -14,7 +14,7 @@ from nltk.stem.porter import PorterStemmer
 
 # Brackets, backslash and underscore are no separators in the published script.
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@^`{|}~"
-_SEPARATED = str.maketrans({mark: f" {mark} " for mark in _PUNCTUATION})
+_TOKEN = re.compile(f"[{re.escape(_PUNCTUATION)}]|[^\\s{re.escape(_PUNCTUATION)}]+")
 
 _QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4", "'") | dict.fromkeys("\u201c\u201d\u201e", '"')
 _HYPHENS = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
@@ -28,6 +28,7 @@ _DIGIT_STAND_IN = "\ue000"
 
 _IGNORED_IN_KEYS = frozenset("-'")
 _WHITE_SPACE = re.compile(r"\s+")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 def fold(text: str) -> str:
@@ -48,8 +49,8 @@ def tokens(text: str) -> list[str]:
     """
     folded = fold(text).lower()
     if DIGIT not in folded:
-        return folded.translate(_SEPARATED).split()
-    separated = folded.replace(DIGIT, f" {_DIGIT_STAND_IN} ").translate(_SEPARATED).split()
+        return _TOKEN.findall(folded)
+    separated = _TOKEN.findall(folded.replace(DIGIT, f" {_DIGIT_STAND_IN} "))
     return [DIGIT if token == _DIGIT_STAND_IN else token for token in separated]
 
 
@@ -66,13 +67,13 @@ def stem(token: str) -> str:
 
 def stems(text: str) -> tuple[str, ...]:
     """Return the stemmed tokens of ``text``, hyphens and apostrophes included: the form that is scored."""
-    return tuple(stem(token) for token in tokens(text))
+    return tuple(map(stem, tokens(text)))
 
 
 @lru_cache(maxsize=1 << 18)
-def word_stems(word: str) -> tuple[str, ...]:
-    """Return the stems of one word without hyphens and apostrophes; cached over the vocabulary."""
-    return without_joints(stems(word))
+def word_key(word: str) -> str:
+    """Return :func:`candidate_key` of one word; cached over the vocabulary."""
+    return candidate_key(word)
 
 
 def without_joints(stemmed: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,10 +131,12 @@ def split_by_presence(phrases: Iterable[str], text: StemmedText) -> tuple[list[s
 
 def has_letter_or_digit(text: str) -> bool:
     """Say whether a text has anything that could be a word: marks and joints alone are no phrase."""
-    return any(character.isalnum() for character in text)
+    return _LETTER_OR_DIGIT.search(text) is not None
 
 
 def single_spaced(surface: str) -> str:
     """Return a surface as it is shown to people: invisible characters dropped, white space made single blanks."""
+    if surface.isascii() and surface.isprintable() and "  " not in surface:
+        return surface.strip()
     visible = surface.translate(_HIDDEN)
     return _WHITE_SPACE.sub(" ", visible).strip()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from simckp.candidates.mining import phrase_spans
-from simckp.text import has_letter_or_digit, word_stems
+from simckp.text import has_letter_or_digit, stems, without_joints
 
 _MAX_WORDS = 6
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
@@ -22,7 +22,7 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
 
 def compare(golden: dict[str, Any]) -> Counter[str]:
     """Return the number of keys by class for one document of the golden file."""
-    stemmed = [word_stems(_BRACKETS.get(word, word)) for word in golden["words"]]
+    stemmed = [without_joints(stems(_BRACKETS.get(word, word))) for word in golden["words"]]
 
     def key(start: int, end: int) -> str:
         return " ".join(token for word in stemmed[start:end] for token in word)

@@ -5,7 +5,7 @@ whole. Here a hyphenated compound is always one word, as is "C++", "C#", ".NET" 
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simckp.text import DIGIT, has_letter_or_digit
 
@@ -13,14 +13,13 @@ _LETTER = r"[^\W_]"
 _HYPHEN = "[-\u2010\u2011\u2012\u2013\u2212]"
 _COMPOUND = re.compile(
     rf"{DIGIT}"
-    rf"|{_LETTER}+(?:['\u2019.]?{_HYPHEN}(?:{DIGIT}|{_LETTER}+))+(?:[+#]+(?!\w))?"
+    rf"|(?<!{_LETTER}){_LETTER}+(?:['\u2019.]?{_HYPHEN}(?:{DIGIT}|{_LETTER}+))+(?:[+#]+(?!\w))?"
     rf"|\b[A-Za-z](?:\+\+|#)(?!\w)"
     rf"|(?<!\S)\.(?=[A-Z]{_LETTER}){_LETTER}+"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One tagged word: ``text[start:end]`` in code points, with its treebank tag."""
 
     tag: str

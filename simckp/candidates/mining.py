@@ -1,11 +1,11 @@
 """Hard negative phrase mining: Choi et al. 2023, Algorithm 1 and the tag sets of its appendix."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import lru_cache
 
+from simckp.memory import collector_paused
 from simckp.records import Candidate, Document, Mined, Span, Tagged
 from simckp.text import (
     StemmedText,
@@ -15,7 +15,7 @@ from simckp.text import (
     single_spaced,
     stems,
     without_joints,
-    word_stems,
+    word_key,
 )
 
 
@@ -92,26 +92,25 @@ def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
         Candidates in order of first occurrence. Gold keyphrases are split into present ones that were mined, absent
         ones, and ``missed_targets``: present in the text, but not among the candidates.
     """
-    text = document["text"]
-    words = [word_stems(text[start:end]) for start, end in zip(tagged["starts"], tagged["ends"], strict=True)]
-    occurrences: dict[str, list[Span]] = defaultdict(list)
+    text, starts, ends = document["text"], tagged["starts"], tagged["ends"]
+    words = [word_key(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+    occurrences: dict[str, list[Span]] = {}
     for first, last in phrase_spans(tagged["tags"], max_words=max_words):
-        key = " ".join([token for word in words[first:last] for token in word])
-        if has_letter_or_digit(key):
-            occurrences[key].append(Span(start=tagged["starts"][first], end=tagged["ends"][last - 1]))
+        key = " ".join(filter(None, words[first:last]))
+        span: Span = {"start": starts[first], "end": ends[last - 1]}
+        if key in occurrences:
+            occurrences[key].append(span)
+        elif has_letter_or_digit(key):
+            occurrences[key] = [span]
     present, absent, missed = split_targets(document, set(occurrences))
     gold = {candidate_key(phrase) for phrase in present}
+    phrases: list[Candidate] = []
+    for key, spans in occurrences.items():
+        surface = single_spaced(text[spans[0]["start"] : spans[0]["end"]])
+        phrases.append({"key": key, "surface": surface, "spans": spans, "label": key in gold})
     return Mined(
         id=document["id"],
-        phrases=[
-            Candidate(
-                key=key,
-                surface=single_spaced(text[spans[0]["start"] : spans[0]["end"]]),
-                spans=spans,
-                label=key in gold,
-            )
-            for key, spans in occurrences.items()
-        ],
+        phrases=phrases,
         present_targets=present,
         absent_targets=absent,
         missed_targets=missed,
@@ -140,6 +139,7 @@ def split_targets(document: Document, mined: set[str]) -> tuple[list[str], list[
     return present, absent, missed
 
 
+@collector_paused()
 def mine_pairs(pairs: list[tuple[Document, Tagged]], *, max_words: int) -> list[Mined]:
     """Mine several documents, each given with its words."""
     return [mine(document, tagged, max_words=max_words) for document, tagged in pairs]

@@ -50,8 +50,12 @@ class SpacyTagger:
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
         """Yield the words of each text."""
+        from spacy.attrs import IDX, IS_SPACE, LENGTH, TAG
+
+        names = self._pipeline.vocab.strings
         for parsed in self._pipeline.pipe(texts, batch_size=64):
-            yield [Word(t.tag_, t.idx, t.idx + len(t.text)) for t in parsed if not t.is_space]
+            rows = parsed.to_array([TAG, IDX, LENGTH, IS_SPACE]).tolist()
+            yield [Word(names[tag], start, start + length) for tag, start, length, space in rows if not space]
 
 
 class CoreNLPTagger:
@@ -159,12 +163,12 @@ def tag_documents(documents: list[Document], *, settings: Tagger) -> list[Tagged
     """Tag documents; compounds are joined (see :mod:`simckp.candidates.alignment`)."""
     texts = [document["text"] for document in documents]
     tagged = []
-    for document, words in zip(documents, _loaded(settings).tag(texts), strict=True):
-        joined = join_compounds(document["text"], words)
+    for document, text, words in zip(documents, texts, _loaded(settings).tag(texts), strict=True):
+        joined = join_compounds(text, words)
         tagged.append(
             Tagged(
                 id=document["id"],
-                words=[document["text"][word.start : word.end] for word in joined],
+                words=[text[word.start : word.end] for word in joined],
                 tags=[word.tag for word in joined],
                 starts=[word.start for word in joined],
                 ends=[word.end for word in joined],

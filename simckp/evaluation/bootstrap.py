@@ -4,6 +4,7 @@ Shapes: N documents, R resamples.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,18 @@ def _corpus_f1(
     return np.asarray(np.divide(2.0 * precision * recall, total, out=np.zeros_like(total), where=total > 0))
 
 
+@lru_cache(maxsize=2)
+def _resamples(count: int, resamples: int, seed: int) -> list[NDArray[np.uint16]]:
+    """Return how often each resample has each document; figures over the same documents share them (paired)."""
+    generator = np.random.default_rng(seed)
+    return [
+        generator.multinomial(
+            count, np.full(count, 1.0 / count), size=min(_RESAMPLES_AT_ONCE, resamples - start)
+        ).astype(np.uint16)
+        for start in range(0, resamples, _RESAMPLES_AT_ONCE)
+    ]
+
+
 def _interval(
     precision_N: Floats,
     recall_N: Floats,
@@ -69,12 +82,9 @@ def _interval(
     count = len(precision_N)
     if not count:
         return 0.0, 0.0
-    generator = np.random.default_rng(seed)
     drawn: list[Floats] = []
-    for start in range(0, resamples, _RESAMPLES_AT_ONCE):
-        rows = min(_RESAMPLES_AT_ONCE, resamples - start)
-        weights_RN = generator.multinomial(count, np.full(count, 1.0 / count), size=rows) / count
-        drawn.append(np.asarray(_corpus_f1(precision_N, recall_N, f1_N, profile, weights_RN)))
+    for times_RN in _resamples(count, resamples, seed):
+        drawn.append(np.asarray(_corpus_f1(precision_N, recall_N, f1_N, profile, times_RN / count)))
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(np.concatenate(drawn), [tail, 1.0 - tail])
     return float(low), float(high)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simckp.evaluation.bootstrap import corpus_metrics
-from simckp.evaluation.matching import KINDS, DocumentScore, Kind, score_document
+from simckp.evaluation.matching import KINDS, DocumentScore, Kind, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
 from simckp.records import Document, DocumentMetrics, Generated, Predicted
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
@@ -44,8 +44,12 @@ class Evaluator:
             given: dict[Kind, list[str]] = {
                 kind: [phrase["surface"] for phrase in predicted["phrases"] if phrase["kind"] == kind] for kind in KINDS
             }
+            prepared = {
+                how: prepare(document["text"], document["keyphrases"], given, how)
+                for how in {PROFILES[profile].stems for profile in self.profiles}
+            }
             for profile in self.profiles:
-                scores = score_document(document["text"], document["keyphrases"], given, PROFILES[profile])
+                scores = score_prepared(prepared[PROFILES[profile].stems], PROFILES[profile])
                 for kind in KINDS:
                     self._scores[profile, kind].append(scores[kind])
                     yield self._row(document["id"], profile, kind, scores[kind])

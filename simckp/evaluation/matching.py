@@ -1,6 +1,6 @@
 """Match the predictions of one document with its gold keyphrases."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +44,28 @@ def count_matches(predicted: list[Stems], gold: set[Stems]) -> Counts:
     return Counts(len(gold), len(predicted), min(len(predicted), K), sum(hits), sum(hits[:K]))
 
 
+Placed = list[tuple[Stems, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The stems of one document's phrases, each with whether it is in the text; what several profiles share."""
+
+    gold: Placed
+    given: dict[Kind, Placed]
+
+
+def prepare(text: str, gold: list[str], predicted: dict[Kind, list[str]], stems: Callable[[str], Stems]) -> Prepared:
+    """Stem a document's phrases and look each up in its text; arguments as of :func:`score_document`."""
+    document = StemmedText(stems(text))
+
+    def placed(phrases: Iterable[str]) -> Placed:
+        stemmed = filter(None, map(stems, phrases))
+        return [(phrase, is_present(phrase, document)) for phrase in stemmed]
+
+    return Prepared(placed(gold), {kind: placed(predicted.get(kind, [])) for kind in KINDS})
+
+
 def score_document(
     text: str, gold: list[str], predicted: dict[Kind, list[str]], profile: Profile
 ) -> dict[Kind, DocumentScore]:
@@ -58,17 +80,25 @@ def score_document(
     Returns:
         The score of each kind.
     """
-    document = StemmedText(profile.stems(text))
-    gold_stems = _unique(gold, profile)
-    given = {kind: _stemmed(predicted.get(kind, []), profile) for kind in KINDS}
-    pool = [*given["present"], *given["absent"]]
+    return score_prepared(prepare(text, gold, predicted, profile.stems), profile)
+
+
+def score_prepared(prepared: Prepared, profile: Profile) -> dict[Kind, DocumentScore]:
+    """Score one document whose phrases were stemmed as the profile does."""
+
+    def of_kind(phrases: Iterable[tuple[Stems, bool]], wanted: bool) -> dict[Stems, None]:
+        return {
+            phrase: None
+            for phrase, present in phrases
+            if present == wanted and not (profile.drops_marks and _MARKS.intersection(phrase))
+        }
+
+    pool = [*prepared.given["present"], *prepared.given["absent"]]
     scores: dict[Kind, DocumentScore] = {}
     for kind in KINDS:
         wanted = kind == "present"
-        candidates = pool if profile.pooled else given[kind]
-        kept = list(dict.fromkeys(p for p in candidates if is_present(p, document) == wanted))
-        targets = {phrase for phrase in gold_stems if is_present(phrase, document) == wanted}
-        scores[kind] = _score(count_matches(kept, targets), profile)
+        kept = of_kind(pool if profile.pooled else prepared.given[kind], wanted)
+        scores[kind] = _score(count_matches(list(kept), set(of_kind(prepared.gold, wanted))), profile)
     return scores
 
 
@@ -92,15 +122,6 @@ def harmonic_mean(precision: float, recall: float) -> float:
     """Return F1; 0 if both are 0."""
     total = precision + recall
     return 2.0 * precision * recall / total if total else 0.0
-
-
-def _stemmed(phrases: Iterable[str], profile: Profile) -> list[Stems]:
-    found = [profile.stems(phrase) for phrase in phrases]
-    return [phrase for phrase in found if phrase and not (profile.drops_marks and _MARKS.intersection(phrase))]
-
-
-def _unique(phrases: Iterable[str], profile: Profile) -> list[Stems]:
-    return list(dict.fromkeys(_stemmed(phrases, profile)))
 
 
 def _ratio(part: int, whole: int) -> float:

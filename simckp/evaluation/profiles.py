@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 from simckp.text import stem, stems
@@ -40,12 +42,14 @@ def white_space_stems(text: str) -> tuple[str, ...]:
     The scripts that split at white space expect text whose sentence marks were already separated; on such text this
     is a plain split.
     """
-    found: list[str] = []
-    for word in text.lower().split():
-        start = len(word) - len(word.lstrip(_LEADING))
-        end = max(start, len(word.rstrip(_TRAILING)))
-        found += [*word[:start], *filter(None, [word[start:end]]), *word[end:]]
-    return tuple(stem(token) for token in found)
+    return tuple(chain.from_iterable(map(_split_edges, text.lower().split())))
+
+
+@lru_cache(maxsize=1 << 18)
+def _split_edges(word: str) -> tuple[str, ...]:
+    start = len(word) - len(word.lstrip(_LEADING))
+    end = max(start, len(word.rstrip(_TRAILING)))
+    return tuple(map(stem, [*word[:start], *filter(None, [word[start:end]]), *word[end:]]))
 
 
 PROFILES = {

@@ -1,0 +1,1 @@
+"""Benchmarks: every fast path against a plain implementation of its definition (``python -m benchmarks``)."""
