@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pipeline.runner import Stage, run, write_json
-from simckp import records
+from simckp import datasets
 from simckp.params import VALID
 from simckp.selection import calibrate_kinds
 
@@ -15,9 +15,9 @@ def main(seed: str) -> None:
     with Stage("calibrate", seed, uses=uses, inputs=[source]) as stage:
         selection = stage.params.selection
         found = calibrate_kinds(
-            records.read_dataset(source, name="scores"), method=selection.method, minimum=selection.minimum
+            datasets.read_dataset(source, name="scores"), method=selection.method, minimum=selection.minimum
         )
-        records.write_dataset(
+        datasets.write_dataset(
             Path("data/thresholds", seed), found, name="thresholds", shard_rows=stage.params.shard_rows
         )
         write_json(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.layout import prune_documents
 from pipeline.runner import Stage, progress, run
-from simckp import records
+from simckp import datasets
 from simckp.documents.deduplication import near_duplicates
 from simckp.params import TRAIN
 
@@ -19,12 +19,12 @@ def main() -> None:
             row
             for name in stage.params.corpora
             if name != TRAIN
-            for row in records.read_dataset(documents / name, name="documents")
+            for row in datasets.read_dataset(documents / name, name="documents")
         )
-        training = progress(records.read_dataset(documents / TRAIN, name="documents"), stage.title)
+        training = progress(datasets.read_dataset(documents / TRAIN, name="documents"), stage.title)
         settings = stage.params.deduplication
         found = near_duplicates(training, others, threshold=settings.threshold, permutations=settings.permutations)
-        count = records.write_dataset(
+        count = datasets.write_dataset(
             Path("data/duplicates"), found, name="duplicates", shard_rows=stage.params.shard_rows
         )
         logging.getLogger("pipeline").info("deduplicate: %d training documents are left out of training", count)

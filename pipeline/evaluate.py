@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run, write_json
-from simckp import records
+from simckp import datasets
 from simckp.evaluation.evaluate import Evaluator
 
 
@@ -16,8 +16,8 @@ def main(seed: str, set_name: str) -> None:
         settings = stage.params.evaluation
         names = [settings.profile, *(name for name in settings.further_profiles if name != settings.profile)]
         evaluator = Evaluator(set_name, int(seed), names)
-        rows = progress(records.aligned(*((folder, kind) for kind, folder in kinds.items())), stage.title)
-        records.write_dataset(
+        rows = progress(datasets.aligned(*((folder, kind) for kind, folder in kinds.items())), stage.title)
+        datasets.write_dataset(
             Path("data/document_metrics", seed, set_name),
             evaluator.score(rows),
             name="document_metrics",

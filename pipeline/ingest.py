@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run, write_json
-from simckp import records
+from simckp import datasets, records
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import corpus_files, read_jsonl
 from simckp.params import TRAIN, VALID
@@ -31,8 +31,8 @@ def main(set_name: str) -> None:
                     losses.append(row)
 
         documents = Path("data/documents", set_name)
-        count = records.write_dataset(documents, kept(), name="documents", shard_rows=params.shard_rows)
-        records.write_dataset(Path("data/dropped", set_name), losses, name="dropped", shard_rows=params.shard_rows)
+        count = datasets.write_dataset(documents, kept(), name="documents", shard_rows=params.shard_rows)
+        datasets.write_dataset(Path("data/dropped", set_name), losses, name="dropped", shard_rows=params.shard_rows)
         reasons = Counter(f"{loss['what']}: {loss['reason']}" for loss in losses)
         write_json(Path(f"metrics/ingest-{set_name}.json"), {"documents": count, "dropped": dict(reasons)})
         logging.getLogger("pipeline").info("ingest %s: %d documents, dropped %s", set_name, count, dict(reasons))

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run, write_json
-from simckp import records
+from simckp import datasets
 from simckp.candidates.mining import Recall, mine_pairs
 
 
@@ -14,13 +14,19 @@ def main(set_name: str) -> None:
     with Stage("mine", set_name, uses=["shard_rows", "mining"], inputs=[documents, tagged]) as stage:
         stage.transform(
             partial(mine_pairs, max_words=stage.params.mining.max_words),
-            records.aligned((documents, "documents"), (tagged, "tagged")),
+            [(documents, "documents"), (tagged, "tagged")],
             target,
             name="candidates",
-            total=records.count_rows(documents),
             work="cpu",
         )
-        recall = Recall.of(records.read_dataset(target, name="candidates"))
+        lists = {"phrases": "phrases.list.element.label", "present_targets": "present_targets"}
+        counts = datasets.total_lengths(target, lists | {"missed_targets": "missed_targets"}, name="candidates")
+        recall = Recall(
+            documents=datasets.count_rows(target),
+            candidates=counts["phrases"],
+            mined=counts["present_targets"],
+            missed=counts["missed_targets"],
+        )
         write_json(Path(f"metrics/mining-{set_name}.json"), recall.figures())
 
 

@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run
-from simckp import records
 from simckp.generation.overgenerate import overgenerate
 
 
@@ -20,10 +19,9 @@ def main(seed: str, set_name: str) -> None:
                 settings=stage.params.generation,
                 max_tokens=stage.params.extractor.max_source_tokens,
             ),
-            records.read_dataset(source, name="documents"),
+            [(source, "documents")],
             Path("data/generations", seed, set_name),
             name="generations",
-            total=records.count_rows(source),
             piece_rows=stage.params.generation.checkpoint_documents,
             work="gpu",
         )

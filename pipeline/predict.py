@@ -1,10 +1,10 @@
 """predict: scores, thresholds -> predictions (threshold and best-five rule). Arguments: seed, set."""
 
-from functools import partial
 from pathlib import Path
 
-from pipeline.runner import Stage, run
-from simckp import records
+from pipeline.runner import Stage, progress, run
+from simckp import datasets
+from simckp.execution import batched_rows
 from simckp.prediction import paired_kinds, predict
 
 
@@ -13,14 +13,14 @@ def main(seed: str, set_name: str) -> None:
     scores, thresholds = Path("data/scores", seed, set_name), Path("data/thresholds", seed)
     uses = ["shard_rows", "selection.minimum"]
     with Stage("predict", seed, set_name, uses=uses, inputs=[scores, thresholds]) as stage:
-        cuts = {row["kind"]: row["value"] for row in records.read_dataset(thresholds, name="thresholds")}
-        stage.transform(
-            partial(predict, thresholds=cuts, minimum=stage.params.selection.minimum),
-            paired_kinds(records.read_dataset(scores, name="scores")),
-            Path("data/predictions", seed, set_name),
-            name="predictions",
-            total=records.count_rows(scores) // 2,
+        cuts = {row["kind"]: row["value"] for row in datasets.read_dataset(thresholds, name="thresholds")}
+        pairs = progress(paired_kinds(datasets.read_dataset(scores, name="scores")), stage.title)
+        minimum, size = stage.params.selection.minimum, stage.params.shard_rows
+        predicted = (
+            row for piece in batched_rows(pairs, size) for row in predict(piece, thresholds=cuts, minimum=minimum)
         )
+        target = Path("data/predictions", seed, set_name)
+        datasets.write_dataset(target, predicted, name="predictions", shard_rows=size)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.layout import CURVES, NETWORKS, curve_path, prune_results
 from pipeline.runner import Stage, run
-from simckp import records
+from simckp import datasets
 from simckp.evaluation.figures import Curve, training_curve
 from simckp.evaluation.page import example, render_html, render_markdown
 from simckp.evaluation.statistics import set_statistics
@@ -29,7 +29,7 @@ def main() -> None:
         metrics = {name: [_read(f"{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
         profiles = {name: _read(f"profiles/{name}-{seeds[0]}.json") for name in params.evaluated}
         statistics = {
-            name: set_statistics(records.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
+            name: set_statistics(datasets.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
         }
         tables = [
             *result_tables(metrics),
@@ -41,7 +41,7 @@ def main() -> None:
             example(document, predicted)
             for name in params.evaluated
             for document, predicted in islice(
-                records.aligned((DOCUMENTS / name, "documents"), (PREDICTIONS / seeds[0] / name, "predictions")),
+                datasets.aligned((DOCUMENTS / name, "documents"), (PREDICTIONS / seeds[0] / name, "predictions")),
                 params.report.examples,
             )
         ]

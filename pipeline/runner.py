@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from modulefinder import ModuleFinder
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, Self
 
 from tqdm import tqdm
 
-from simckp import records
+from simckp import datasets
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
 from simckp.params import read_params
@@ -89,30 +89,29 @@ class Stage:
     def transform(
         self,
         function: Callable[[Rows], Rows],
-        rows: Iterable[Any],
+        sources: Sequence[tuple[Path, str]],
         target: Path,
         *,
         name: str,
-        total: int,
         piece_rows: int | None = None,
-        work: Literal["here", "cpu", "gpu"] = "here",
+        work: Literal["cpu", "gpu"],
     ) -> None:
-        """Write the data set ``name`` to ``target``: ``function`` applied to pieces of ``rows``, resumable.
+        """Write the data set ``name`` to ``target``: ``function`` applied to pieces of the sources, resumable.
 
         Args:
-            function: Rows to rows; picklable unless the work is done ``here``.
-            rows: Input rows.
+            function: Rows to rows, picklable.
+            sources: Folder and name of the data sets whose rows are read side by side.
             target: Folder of the result.
             name: Data set of the result.
-            total: Number of input rows, for the progress bar and the choice of processes.
             piece_rows: Rows a piece; a shard's by default.
-            work: ``here`` in this process, or by several, one a core (``cpu``) or one a GPU (``gpu``; with none, here).
+            work: Done by several processes, one a core (``cpu``) or one a GPU (``gpu``; with none, in this process).
         """
-        size = piece_rows or self.params.shard_rows
-        engine = _engine(self.params.execution.engine, work, -(-total // size))
-        pieces = map_pieces(function, rows, name=name, piece_rows=size, scratch=self.scratch, engine=engine)
-        done = (row for piece in progress(pieces, self.title, -(-total // size)) for row in piece)
-        records.write_dataset(target, done, name=name, shard_rows=self.params.shard_rows)
+        size, shard_rows = piece_rows or self.params.shard_rows, self.params.shard_rows
+        source = datasets.Source(tuple(sources))
+        count = -(-source.count() // size)
+        engine = _engine(self.params.execution.engine, work, count)
+        pieces = map_pieces(function, source, name=name, piece_rows=size, scratch=self.scratch, engine=engine)
+        datasets.join_shards(target, progress(pieces, self.title, count), name=name, shard_rows=shard_rows)
 
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(repr(self._state).encode())
@@ -131,10 +130,8 @@ class Stage:
         return json.dumps(used, sort_keys=True), code.hexdigest()
 
 
-def _engine(kind: Literal["local", "ray"], work: Literal["here", "cpu", "gpu"], pieces: int) -> Engine:
+def _engine(kind: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
     """Return where a stage's pieces are computed; more workers than pieces are of no use."""
-    if work == "here":
-        return Engine()
     if work == "cpu":
         return Engine(kind=kind, workers=max(1, min(available_cores(), pieces)))
     gpus = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0

@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run
-from simckp import records
 from simckp.scoring import score_documents
 
 
@@ -24,10 +23,9 @@ def main(seed: str, set_name: str) -> None:
                 reranker_max_tokens=stage.params.reranker.max_source_tokens,
                 max_phrase_tokens=stage.params.reranker.max_phrase_tokens,
             ),
-            records.aligned((documents, "documents"), (candidates, "candidates"), (generations, "generations")),
+            [(documents, "documents"), (candidates, "candidates"), (generations, "generations")],
             Path("data/scores", seed, set_name),
             name="scores",
-            total=records.count_rows(documents),
             work="gpu",
         )
 

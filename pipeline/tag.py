@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run
-from simckp import records
 from simckp.candidates.tagging import tag_documents
 
 
@@ -14,10 +13,9 @@ def main(set_name: str) -> None:
     with Stage("tag", set_name, uses=["shard_rows", "tagger"], inputs=[source]) as stage:
         stage.transform(
             partial(tag_documents, settings=stage.params.tagger),
-            records.read_dataset(source, name="documents"),
+            [(source, "documents")],
             Path("data/tagged", set_name),
             name="tagged",
-            total=records.count_rows(source),
             work="cpu",
         )
 

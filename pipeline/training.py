@@ -12,7 +12,7 @@ import torch
 
 from pipeline.layout import CURVES, curve_path
 from pipeline.runner import PARAMS, Stage, is_leader, progress, write_json
-from simckp import records
+from simckp import datasets
 from simckp.execution import available_cores
 from simckp.params import TRAIN, VALID, read_params
 from simckp.training.recipes import Run, Trained
@@ -28,10 +28,10 @@ def inputs(folder: Path) -> list[Path]:
 
 def rows(stage: Stage, kind: str, folder: Path) -> tuple[Iterator[Any], Iterator[Any]]:
     """Return documents with their rows of ``kind``, for training (without near-duplicates) and validation."""
-    left_out = {row["id"] for row in records.read_dataset(DUPLICATES, name="duplicates")}
+    left_out = {row["id"] for row in datasets.read_dataset(DUPLICATES, name="duplicates")}
 
     def read(name: str) -> Iterator[Any]:
-        pairs = records.aligned((_DOCUMENTS / name, "documents"), (folder / name, kind))
+        pairs = datasets.aligned((_DOCUMENTS / name, "documents"), (folder / name, kind))
         return progress(pairs, f"{stage.title}: {name}")
 
     return (pair for pair in read(TRAIN) if pair[0]["id"] not in left_out), read(VALID)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from simckp import records
+from simckp import datasets
 from simckp.errors import InputError, SimCKPError
 
 Rows = list[Any]
@@ -39,23 +39,26 @@ class Engine:
 
 def map_pieces(
     function: Callable[[Rows], Rows],
-    rows: Iterable[Any],
+    source: datasets.Source,
     *,
     name: str,
     piece_rows: int,
     scratch: Path,
     engine: Engine = Engine(),
-) -> Iterator[Rows]:
-    """Apply ``function`` to every ``piece_rows`` rows and yield the results in order.
+) -> Iterator[Path]:
+    """Apply ``function`` to every ``piece_rows`` rows and yield the files of the results in order.
 
-    Each finished piece is kept in ``scratch`` as a Parquet file of the data set ``name``; a piece found there is read
-    instead of computed (a damaged one is computed again), so that a run that was killed goes on where it stopped. A
-    worker that dies costs its piece, which another computes.
-    ``scratch`` must therefore belong to one function and one input (see ``pipeline.runner``).
+    Each finished piece is a Parquet file of the data set ``name`` in ``scratch``; a piece found there is not computed
+    (a damaged one is computed again), so that a run that was killed goes on where it stopped. A worker that dies costs
+    its piece, which another computes. ``scratch`` must therefore belong to one function and one input (see
+    ``pipeline.runner``).
+
+    Local workers read and write their pieces themselves: this process holds none of them. The workers of a cluster
+    need no disk in common with it: their rows are sent and written here, a few pieces at a time.
 
     Args:
         function: Rows to rows; picklable unless one local worker computes.
-        rows: Input rows; read lazily, a few pieces ahead of the workers.
+        source: Input rows.
         name: Data set of the result.
         piece_rows: Rows a piece.
         scratch: Folder for finished pieces.
@@ -66,23 +69,35 @@ def map_pieces(
     """
     scratch.mkdir(parents=True, exist_ok=True)
     waiting: deque[tuple[Path, Any]] = deque()
-    with _open_pool(engine, function) as pool:
+    with _open_pool(engine, function, name) as pool:
 
-        def finish_oldest() -> Rows:
+        def finish_oldest() -> Path:
             path, handle = waiting.popleft()
-            if not isinstance(handle, list):
-                handle = pool.result(handle)
-                records.write_shard(path, handle, name=name)
-            return handle
+            if handle is not None:
+                pool.finish(handle)
+            return path
 
-        for index, piece in enumerate(batched_rows(rows, piece_rows)):
-            path = scratch / f"piece-{index:06d}.parquet"
-            done = _finished(path, name)
-            waiting.append((path, pool.submit(piece) if done is None else done))
+        for index, start in enumerate(range(0, source.count(), piece_rows)):
+            piece = Piece(source, start, start + piece_rows, scratch / f"piece-{index:06d}.parquet")
+            waiting.append((piece.path, None if _is_finished(piece.path, name) else pool.submit(piece)))
             if len(waiting) >= pool.ahead:
                 yield finish_oldest()
         while waiting:
             yield finish_oldest()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows ``[start, stop)`` of a source, and the file that their result goes to."""
+
+    source: datasets.Source
+    start: int
+    stop: int
+    path: Path
+
+    def read(self) -> Rows:
+        """Return the rows."""
+        return self.source.read(self.start, self.stop)
 
 
 def batched_rows(rows: Iterable[Any], size: int) -> Iterator[Rows]:
@@ -97,14 +112,19 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _finished(path: Path, name: str) -> Rows | None:
+def _is_finished(path: Path, name: str) -> bool:
     if not path.exists():
-        return None
+        return False
     try:
-        return records.read_shard(path, name=name)
+        datasets.read_shard(path, name=name)
     except InputError as error:
         _LOG.warning("%s; computed again", error)
-        return None
+        return False
+    return True
+
+
+def _compute(function: Callable[[Rows], Rows], piece: Piece, name: str) -> None:
+    datasets.write_shard(piece.path, function(piece.read()), name=name)
 
 
 class _Pool(Protocol):
@@ -118,19 +138,19 @@ class _Pool(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None: ...
 
-    def submit(self, piece: Rows) -> Any:
-        """Begin a piece and return a handle (never a list)."""
+    def submit(self, piece: Piece) -> Any:
+        """Begin a piece and return a handle."""
         ...
 
-    def result(self, handle: Any) -> Rows:
-        """Wait for a piece."""
+    def finish(self, handle: Any) -> None:
+        """Wait until a piece is written."""
         ...
 
 
-def _open_pool(engine: Engine, function: Callable[[Rows], Rows]) -> _Pool:
+def _open_pool(engine: Engine, function: Callable[[Rows], Rows], name: str) -> _Pool:
     if engine.kind == "ray":
-        return _RayPool(engine, function)
-    return _ProcessPool(engine, function) if engine.workers > 1 else _NoPool(function)
+        return _RayPool(engine, function, name)
+    return _ProcessPool(engine, function, name) if engine.workers > 1 else _NoPool(function, name)
 
 
 class _NoPool:
@@ -138,8 +158,8 @@ class _NoPool:
 
     ahead = 1
 
-    def __init__(self, function: Callable[[Rows], Rows]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[[Rows], Rows], name: str) -> None:
+        self._function, self._name = function, name
 
     def __enter__(self) -> Self:
         return self
@@ -147,24 +167,24 @@ class _NoPool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         pass
 
-    def submit(self, piece: Rows) -> tuple[Rows]:
-        return (piece,)
+    def submit(self, piece: Piece) -> Piece:
+        return piece
 
-    def result(self, handle: tuple[Rows]) -> Rows:
-        return self._function(handle[0])
+    def finish(self, handle: Piece) -> None:
+        _compute(self._function, handle, self._name)
 
 
 @dataclass(slots=True)
 class _Task:
-    piece: Rows
-    future: Future[Rows]
+    piece: Piece
+    future: Future[None]
 
 
 class _ProcessPool:
     """Processes on this machine; if one dies, new ones compute what was under way."""
 
-    def __init__(self, engine: Engine, function: Callable[[Rows], Rows]) -> None:
-        self._engine, self._function = engine, function
+    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], name: str) -> None:
+        self._engine, self._function, self._name = engine, function, name
         self.ahead = 2 * engine.workers
         self._tasks: list[_Task] = []
         self._pool = self._start()
@@ -187,34 +207,36 @@ class _ProcessPool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def submit(self, piece: Rows) -> _Task:
+    def submit(self, piece: Piece) -> _Task:
         task = _Task(piece, Future())
         self._tasks.append(task)
         try:
-            task.future = self._pool.submit(self._function, piece)
+            self._begin(task)
         except BrokenProcessPool:
             self._again()
         return task
 
-    def result(self, handle: _Task) -> Rows:
+    def finish(self, handle: _Task) -> None:
         for _ in range(_ATTEMPTS):
             try:
-                rows = handle.future.result()
+                handle.future.result()
             except BrokenProcessPool:
                 _LOG.warning("a worker process died; its rows are computed again")
                 self._again()
             else:
                 self._tasks.remove(handle)
-                return rows
+                return
         raise SimCKPError(f"worker processes died {_ATTEMPTS} times on the same rows (is there enough memory?)")
+
+    def _begin(self, task: _Task) -> None:
+        task.future = self._pool.submit(_compute, self._function, task.piece, self._name)
 
     def _again(self) -> None:
         self._pool.shutdown(cancel_futures=True)
         self._pool = self._start()
         for task in self._tasks:
-            unfinished = not task.future.done() or task.future.cancelled() or task.future.exception() is not None
-            if unfinished:
-                task.future = self._pool.submit(self._function, task.piece)
+            if not task.future.done() or task.future.cancelled() or task.future.exception() is not None:
+                self._begin(task)
 
 
 def _begin_worker(gpus: Any, level: int) -> None:
@@ -226,11 +248,12 @@ def _begin_worker(gpus: Any, level: int) -> None:
 class _RayPool:
     """Tasks of a Ray cluster, which starts those of a worker or node that died somewhere else."""
 
-    def __init__(self, engine: Engine, function: Callable[[Rows], Rows]) -> None:
+    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], name: str) -> None:
         try:
             self._ray: Any = importlib.import_module("ray")
         except ModuleNotFoundError as error:
             raise SimCKPError("execution.engine: ray is not installed (pip install 'simckp[ray]')") from error
+        self._name = name
         self._owns_cluster = not self._ray.is_initialized()
         if self._owns_cluster:
             self._ray.init(log_to_driver=False, logging_level=logging.WARNING)
@@ -249,11 +272,13 @@ class _RayPool:
         if self._owns_cluster:
             self._ray.shutdown()
 
-    def submit(self, piece: Rows) -> Any:
-        return self._task.remote(piece)
+    def submit(self, piece: Piece) -> tuple[Piece, Any]:
+        return piece, self._task.remote(piece.read())
 
-    def result(self, handle: Any) -> Rows:
+    def finish(self, handle: tuple[Piece, Any]) -> None:
+        piece, reference = handle
         try:
-            return self._ray.get(handle)  # type: ignore[no-any-return]
+            rows = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
+        datasets.write_shard(piece.path, rows, name=self._name)

@@ -1,23 +1,11 @@
-"""The data sets between the stages: row types, Arrow schemas, and reading and writing of shards.
+"""The data sets between the stages: row types and Arrow schemas; :mod:`simckp.datasets` reads and writes them."""
 
-A data set is a folder of shards ``part-00000.parquet`` ... with a fixed number of rows each, in document order,
-zstd-compressed, and byte-identical when written twice. The schema's name and version stand in each file's metadata.
-"""
-
-import os
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-
-from simckp.errors import InputError
-from simckp.memory import collector_paused
 
 VERSION = "1"
-_NAME_KEY, _VERSION_KEY = b"simckp.schema", b"simckp.version"
+NAME_KEY, VERSION_KEY = b"simckp.schema", b"simckp.version"
 
 
 class Document(TypedDict):
@@ -294,107 +282,4 @@ def schema(name: str) -> pa.Schema:
     Raises:
         KeyError: No data set has that name (a bug in the caller).
     """
-    return pa.schema(_required(_FIELDS[name]), metadata={_NAME_KEY: name.encode(), _VERSION_KEY: VERSION.encode()})
-
-
-@collector_paused()
-def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
-    """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
-    table = pa.Table.from_pylist(rows, schema=schema(name))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with temporary.open("wb") as sink:
-            pq.write_table(table, sink, compression="zstd", use_dictionary=False, store_schema=True)
-            sink.flush()
-            os.fsync(sink.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_dataset(folder: Path, rows: Iterable[Any], *, name: str, shard_rows: int) -> int:
-    """Write ``rows`` as shards of ``shard_rows`` rows and return their number; holds one shard in memory.
-
-    An earlier data set in ``folder`` is replaced. A data set without rows gets one empty shard, so that its schema
-    can always be read.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.iterdir():
-        stale.unlink()
-    iterator, written = iter(rows), 0
-    for index in range(1 << 30):
-        shard = list(islice(iterator, shard_rows))
-        if not shard and index:
-            break
-        write_shard(folder / f"part-{index:05d}.parquet", shard, name=name)
-        written += len(shard)
-        if len(shard) < shard_rows:
-            break
-    return written
-
-
-def shards(folder: Path) -> list[Path]:
-    """Return the shards of a data set in order.
-
-    Raises:
-        InputError: The folder is missing or empty, or a shard is missing between others.
-    """
-    found = sorted(folder.glob("part-*.parquet"))
-    if not found:
-        raise InputError(folder, None, None, "no data set here (no part-*.parquet); run the stage that makes it")
-    expected = [folder / f"part-{index:05d}.parquet" for index in range(len(found))]
-    if found != expected:
-        missing = next(wanted for wanted in expected if wanted not in found)
-        raise InputError(missing, None, None, "this shard is missing; delete the folder and run its stage again")
-    return found
-
-
-@collector_paused()
-def read_shard(path: Path, *, name: str) -> list[Any]:
-    """Return the rows of one Parquet file.
-
-    Raises:
-        InputError: The file is damaged, or holds another data set or version than ``name``.
-    """
-    try:
-        table = pq.read_table(path, partitioning=None)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(path, None, None, f"cannot be read ({error}); delete it and run its stage again") from error
-    metadata = table.schema.metadata or {}
-    found = metadata.get(_NAME_KEY, b"?").decode(), metadata.get(_VERSION_KEY, b"?").decode()
-    if found != (name, VERSION):
-        message = f"holds data set {found[0]!r} version {found[1]}, expected {name!r} version {VERSION}"
-        raise InputError(path, None, None, message)
-    rows: list[Any] = table.to_pylist()
-    return rows
-
-
-def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
-    """Yield the rows of a data set in order, one shard in memory at a time.
-
-    Raises:
-        InputError: See :func:`shards` and :func:`read_shard`.
-    """
-    for path in shards(folder):
-        yield from read_shard(path, name=name)
-
-
-def count_rows(folder: Path) -> int:
-    """Return the number of rows of a data set from the shards' footers."""
-    return sum(int(pq.read_metadata(path).num_rows) for path in shards(folder))
-
-
-def aligned(*folders_and_names: tuple[Path, str]) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of several data sets of the same documents side by side.
-
-    Raises:
-        InputError: The data sets do not hold the same ids in the same order.
-    """
-    streams = [read_dataset(folder, name=name) for folder, name in folders_and_names]
-    for number, rows in enumerate(zip(*streams, strict=True), start=1):
-        ids = {row["id"] for row in rows}
-        if len(ids) != 1:
-            paths = ", ".join(str(folder) for folder, _ in folders_and_names)
-            message = f"{paths} hold different documents: {sorted(ids)}"
-            raise InputError(folders_and_names[-1][0], number, "id", message)
-        yield rows
+    return pa.schema(_required(_FIELDS[name]), metadata={NAME_KEY: name.encode(), VERSION_KEY: VERSION.encode()})

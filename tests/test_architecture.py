@@ -18,6 +18,7 @@ LAYERS = [
     "memory",
     "text",
     "records",
+    "datasets",
     "params",
     "execution",
     "documents",

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from simckp import datasets
+from simckp.datasets import Source
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, batched_rows, map_pieces
 from tests.conftest import make_document
@@ -19,10 +21,16 @@ def shout(rows: list[Any]) -> list[Any]:
     return [row | {"title": row["text"].upper()} for row in rows]
 
 
+def source_of(folder: Path, rows: list[Any], *, shard_rows: int = 2) -> Source:
+    """The rows as a data set whose shards are not the pieces."""
+    datasets.write_dataset(folder, rows, name="documents", shard_rows=shard_rows)
+    return Source(((folder, "documents"),))
+
+
 def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
-    engine = Engine(workers=workers)
-    pieces = map_pieces(function, iter(ROWS), name="documents", piece_rows=3, scratch=scratch, engine=engine)
-    return [[row["title"] for row in piece] for piece in pieces]
+    engine, source = Engine(workers=workers), source_of(scratch.with_name(f"{scratch.name}-source"), ROWS)
+    pieces = map_pieces(function, source, name="documents", piece_rows=3, scratch=scratch, engine=engine)
+    return [[row["title"] for row in datasets.read_shard(piece, name="documents")] for piece in pieces]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

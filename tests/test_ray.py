@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from simckp.candidates.mining import mine_pairs
+from simckp.datasets import Source, read_shard, write_dataset
 from simckp.execution import Engine, map_pieces
-from tests.conftest import make_document
+from tests.conftest import make_document, make_tagged
+from tests.test_execution import source_of
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
@@ -47,7 +50,7 @@ def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> N
     log.mkdir()
     pieces = map_pieces(
         partial(slow_shout, log=log),
-        iter(ROWS),
+        source_of(tmp_path / "source", ROWS),
         name="documents",
         piece_rows=2,
         scratch=tmp_path / "scratch",
@@ -60,7 +63,9 @@ def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> N
     assert len({path.read_text() for path in log.iterdir()}) == 2, "both nodes worked"
     nodes.remove_node(second, allow_graceful=False)
     found += list(pieces)
-    assert [row["title"] for piece in found for row in piece] == [f"T{n}" for n in range(24)]
+    assert [row["title"] for piece in found for row in read_shard(piece, name="documents")] == [
+        f"T{n}" for n in range(24)
+    ]
     assert len(list((tmp_path / "scratch").glob("piece-*.parquet"))) == 12
 
 
@@ -68,28 +73,35 @@ def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path:
     def fails(rows: list[Any]) -> list[Any]:
         raise ValueError(f"row {rows[0]['id']}")
 
-    pieces = map_pieces(fails, iter(ROWS), name="documents", piece_rows=2, scratch=tmp_path, engine=Engine(kind="ray"))
+    pieces = map_pieces(
+        fails,
+        source_of(tmp_path / "source", ROWS),
+        name="documents",
+        piece_rows=2,
+        scratch=tmp_path / "scratch",
+        engine=Engine(kind="ray"),
+    )
     with pytest.raises(ValueError, match="row 0"):
         list(pieces)
 
 
 def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) -> None:
-    from simckp.candidates.mining import mine_pairs
-    from tests.conftest import make_tagged
-
-    rows = [
-        (
-            make_document("we study sparse graphs", ["sparse graphs"], identifier=str(n)),
-            make_tagged("we study sparse graphs", "PRP VBP JJ NNS", identifier=str(n)),
-        )
-        for n in range(6)
-    ]
+    text = "we study sparse graphs"
+    documents, tagged = tmp_path / "documents", tmp_path / "tagged"
+    names = [str(number) for number in range(6)]
+    write_dataset(
+        documents,
+        [make_document(text, ["sparse graphs"], identifier=name) for name in names],
+        name="documents",
+        shard_rows=4,
+    )
+    tags = [make_tagged(text, "PRP VBP JJ NNS", identifier=name) for name in names]
+    write_dataset(tagged, tags, name="tagged", shard_rows=4)
+    source = Source(((documents, "documents"), (tagged, "tagged")))
+    function = partial(mine_pairs, max_words=6)
     for engine in (Engine(), Engine(kind="ray")):
         scratch = tmp_path / engine.kind
-        list(
-            map_pieces(
-                partial(mine_pairs, max_words=6), rows, name="candidates", piece_rows=2, scratch=scratch, engine=engine
-            )
-        )
+        list(map_pieces(function, source, name="candidates", piece_rows=2, scratch=scratch, engine=engine))
+    assert len(list((tmp_path / "local").iterdir())) == 3
     for path in (tmp_path / "local").iterdir():
         assert path.read_bytes() == (tmp_path / "ray" / path.name).read_bytes()

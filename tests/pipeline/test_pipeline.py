@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from simckp import records
+from simckp import datasets
 from tests.conftest import REPOSITORY
 
 BEFORE_TRAINING = ("documents", "dropped", "duplicates", "tagged", "candidates")
@@ -92,7 +92,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> tuple[
 
 
 def rows(folder: Path, name: str, *parts: str) -> list[Any]:
-    return list(records.read_dataset(folder.joinpath("data", name, *parts), name=name))
+    return list(datasets.read_dataset(folder.joinpath("data", name, *parts), name=name))
 
 
 @pytest.mark.slow
