@@ -200,7 +200,7 @@ def total_lengths(folder: Path, columns: dict[str, str], *, name: str) -> dict[s
     """
     totals = dict.fromkeys(columns, 0)
     for path in shards(folder):
-        table = pq.read_table(path, columns=list(columns.values()), partitioning=None)
+        table = pq.ParquetFile(path).read(columns=list(columns.values()))
         for column in columns:
             totals[column] += int(pc.sum(pc.list_value_length(table[column])).as_py() or 0)
     return totals

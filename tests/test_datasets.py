@@ -133,3 +133,12 @@ def test_lists_are_counted_without_making_rows(tmp_path: Path) -> None:
     rows = [make_document("t", ["a"] * n, identifier=str(n)) for n in range(5)]
     datasets.write_dataset(tmp_path, rows, name="documents", shard_rows=2)
     assert datasets.total_lengths(tmp_path, {"keyphrases": "keyphrases"}, name="documents") == {"keyphrases": 10}
+    phrases = [{"key": "k", "surface": "s", "spans": [{"start": 0, "end": 1}] * 3, "label": False}]
+    none: list[str] = []
+    mined = [
+        {"id": str(n), "phrases": phrases * n, "present_targets": none, "absent_targets": none, "missed_targets": none}
+        for n in range(4)
+    ]
+    datasets.write_dataset(tmp_path, mined, name="candidates", shard_rows=3)
+    lists = {"phrases": "phrases.list.element.label", "present_targets": "present_targets"}
+    assert datasets.total_lengths(tmp_path, lists, name="candidates") == {"phrases": 6, "present_targets": 0}
