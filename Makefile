@@ -1,10 +1,11 @@
 # make repro: everything from raw documents to the results table. make test: all tests. make check: lint and types.
+# make bench: every fast path against its plain baseline (a quarter of an hour; BENCH='--device cuda' on a GPU).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: repro test check format deps clean help
+.PHONY: repro test check bench format deps clean help
 
 help:
 	@sed -n 's/^# //p' Makefile | sed 's/\. /\n/g'
@@ -25,6 +26,10 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+BENCH ?=
+bench: $(STAMP)
+	$(BIN)/python -W ignore -m benchmarks --out benchmarks/results.json $(BENCH)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

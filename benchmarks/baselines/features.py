@@ -23,8 +23,8 @@ def token_sets(rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_to
                     for number, (start, end) in enumerate(offsets)
                     if start < end and start < span["end"] and end > span["start"]
                 }
-                if not truncated or span["end"] <= reach:
-                    union |= inside
+                if inside and (not truncated or span["end"] <= reach):
+                    union |= set(range(min(inside), max(inside) + 1))  # with the white space between
             if union:
                 candidates.append(union)
         found.append(candidates)
