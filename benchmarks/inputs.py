@@ -71,6 +71,22 @@ def examples(count: int) -> list[ExtractionExample]:
     return [example for example in all_examples() if len(example.candidate)][:count]
 
 
+@lru_cache(maxsize=1)
+def keyphrases() -> list[Any]:
+    """Return the token ids of the gold keyphrases of three thousand documents, as often as they occur."""
+    path = CACHE / "keyphrases.npz"
+    if not path.exists():
+        from simckp.models.backbones import load_tokenizer
+
+        names = ("kp20k_train", "kp20k_valid", "kp20k_test")
+        gold = [phrase for name in names for row in real_documents(name, 1000) for phrase in row["keyphrases"]]
+        ids = load_tokenizer("minilm")(gold, truncation=True, max_length=32)["input_ids"]
+        CACHE.mkdir(exist_ok=True)
+        np.savez(path, ids=np.concatenate(ids).astype(np.int32), lengths=np.asarray([len(row) for row in ids]))
+    with np.load(path, allow_pickle=False) as stored:
+        return np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
+
+
 def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
     """Return a BART with random weights: ``base`` as published, or ``small`` (width 256, three layers each)."""
     width, layers = {"base": (768, 6), "small": (256, 3)}[size]
