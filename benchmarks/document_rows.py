@@ -20,6 +20,7 @@ from benchmarks.corpus import SyntheticCorpus, real_documents
 from benchmarks.harness import REPEATS, Row, alternate, seconds
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import SpacyTagger, tag_documents
+from simckp.datasets import Source, write_dataset
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.execution import Engine, map_pieces
@@ -57,19 +58,21 @@ def tagging_two_processes(device: str) -> Row:
     texts = [document["text"] for document in documents[4 * piece :]]
 
     def two() -> float:
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory() as folder:
+            stored = Path(folder, "documents")
+            write_dataset(stored, documents + documents, name="documents", shard_rows=piece)
             pieces = map_pieces(
                 partial(tag_documents, settings=settings),
-                documents + documents,
+                Source(((stored, "documents"),)),
                 name="tagged",
                 piece_rows=piece,
-                scratch=Path(scratch),
+                scratch=Path(folder, "scratch"),
                 engine=Engine(workers=2),
             )
             for _ in range(6):
                 next(pieces)
             start = time.perf_counter()
-            rest = sum(len(one) for one in pieces)
+            rest = piece * sum(1 for _ in pieces)
             return (time.perf_counter() - start) * len(texts) / rest
 
     ones, twos = [], []

@@ -4,6 +4,7 @@ import importlib
 import logging
 import multiprocessing
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -240,9 +241,18 @@ class _ProcessPool:
 
 
 def _begin_worker(gpus: Any, level: int) -> None:
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     logging.basicConfig(level=level, format="%(message)s")
     if gpus is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus.get()
+
+
+def _leave_with_parent() -> None:
+    """End this worker when the process that started it is gone, killed for example: nobody else would."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class _RayPool:

@@ -2,17 +2,21 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from simckp import datasets
 from simckp.datasets import Source
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, batched_rows, map_pieces
-from tests.conftest import make_document
+from tests.conftest import REPOSITORY, make_document
 
 ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(7)]
 
@@ -83,6 +87,56 @@ def test_the_rows_of_a_worker_that_died_are_computed_by_another(tmp_path: Path) 
 def test_workers_that_always_die_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(SimCKPError, match="worker processes died 4 times"):
         run(tmp_path, dies_always, 2)
+
+
+def name_gpu(rows: list[Any]) -> list[Any]:
+    time.sleep(0.5)  # so that no worker does all
+    return [row | {"title": os.environ["CUDA_VISIBLE_DEVICES"]} for row in rows]
+
+
+@pytest.mark.slow
+def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", ROWS)
+    engine = Engine(workers=2, gpu=True)
+    pieces = map_pieces(name_gpu, source, name="documents", piece_rows=1, scratch=tmp_path / "scratch", engine=engine)
+    seen = {row["title"] for piece in pieces for row in datasets.read_shard(piece, name="documents")}
+    assert seen == {"0", "1"}
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from simckp.datasets import Source
+from simckp.execution import Engine, map_pieces
+from tests.test_execution import sleeps
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    source = Source(((folder / "source", "documents"),))
+    options = {"name": "documents", "piece_rows": 1, "scratch": folder / "scratch", "engine": Engine(workers=2)}
+    list(map_pieces(sleeps, source, **options))
+"""
+
+
+def sleeps(rows: list[Any]) -> list[Any]:
+    time.sleep(1.0)
+    return rows
+
+
+@pytest.mark.slow
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    source_of(tmp_path / "source", ROWS)
+    (tmp_path / "run.py").write_text(SCRIPT, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen([sys.executable, str(tmp_path / "run.py"), str(tmp_path)], env=environment)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "scratch").glob("piece-*")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert len(workers) >= 2
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
 
 
 def test_batched_rows() -> None:

@@ -25,8 +25,8 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     quiet = {"include_dashboard": False, "object_store_memory": 100 * 1024 * 1024}
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **quiet})
-    second = nodes.add_node(num_cpus=1, object_store_memory=100 * 1024 * 1024)
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 1, **quiet})
+    second = nodes.add_node(num_cpus=1, num_gpus=1, object_store_memory=100 * 1024 * 1024)
     ray.init(address=nodes.address, log_to_driver=False)
     try:
         yield nodes, second
@@ -67,6 +67,22 @@ def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> N
         f"T{n}" for n in range(24)
     ]
     assert len(list((tmp_path / "scratch").glob("piece-*.parquet"))) == 12
+
+
+def name_gpu(rows: list[Any]) -> list[Any]:
+    """Note the node and its GPU (Ray hands out what a node says it has)."""
+    time.sleep(0.5)
+    place = f"{ray.get_runtime_context().get_node_id()} {os.environ.get('CUDA_VISIBLE_DEVICES')}"
+    return [row | {"title": place} for row in rows]
+
+
+def test_each_task_of_a_gpu_stage_has_a_gpu(cluster: Any, tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", ROWS)
+    engine = Engine(kind="ray", gpu=True)
+    pieces = map_pieces(name_gpu, source, name="documents", piece_rows=4, scratch=tmp_path / "scratch", engine=engine)
+    places = {row["title"] for piece in pieces for row in read_shard(piece, name="documents")}
+    assert len(places) == 2
+    assert {place.split(" ")[1] for place in places} == {"0"}
 
 
 def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path: Path) -> None:

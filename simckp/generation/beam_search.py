@@ -16,6 +16,8 @@ from torch import Tensor
 from simckp.generation.decoder import VOCABULARY_BLOCK, StepDecoder
 
 _NEVER = -1.0e9
+# Within these no exponential that counts was lost below or above the range of float32.
+_SMALLEST_SUM, _LARGEST_SUM = 1.0e-20, 1.0e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class _Running:
     def __init__(self, hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search) -> None:
         self._decoder, self._search = decoder, search
         self._state = decoder.start(hidden_BTD, mask_BT, length=search.max_new_tokens, beams=search.beams)
-        self._log_probs_RV = torch.empty(self._state.logits.shape, device=hidden_BTD.device)
+        self._scratch_RV = torch.empty(self._state.logits.shape, device=hidden_BTD.device)
         self.documents = list(range(len(hidden_BTD)))
         self.results: dict[int, list[Sequence]] = {}
         shape = len(hidden_BTD), search.beams
@@ -103,8 +105,8 @@ class _Running:
         """Add one token to every open beam; finished sequences and documents are set apart."""
         search, last = self._search, position + 1 == self._search.max_new_tokens
         logits_RV = self._decoder(self._open.tokens[..., position].flatten(), position, self._state)
-        log_probs_RV = self._log_probs_RV[: len(logits_RV)]
-        scores_BC, parent_BC, token_BC = _continuations(logits_RV, log_probs_RV, self._open, position, search)
+        scratch_RV = self._scratch_RV[: len(logits_RV)]
+        scores_BC, parent_BC, token_BC = _continuations(logits_RV, scratch_RV, self._open, position, search)
         tokens_BCL = _take(self._open.tokens, parent_BC)
         tokens_BCL[..., position + 1] = token_BC
         ends_BC = torch.ones_like(token_BC, dtype=torch.bool) if last else token_BC == search.end
@@ -144,28 +146,43 @@ def _take(tokens_BCL: Tensor, chosen_BK: Tensor) -> Tensor:
 
 
 def _continuations(
-    logits_RV: Tensor, log_probs_RV: Tensor, running: _Beams, position: int, search: Search
+    logits_RV: Tensor, scratch_RV: Tensor, running: _Beams, position: int, search: Search
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, parent beam and token of the C best continuations of each document, best first, each (B, C).
 
     A block of the vocabulary whose best token is not among the C best of its kind holds none of the C best tokens.
     """
     documents, width = running.scores.shape
-    torch.log_softmax(logits_RV, dim=-1, dtype=torch.float32, out=log_probs_RV)
-    _ban_repeats(log_probs_RV, running.tokens[..., : position + 1].flatten(0, 1), search.no_repeat_ngram)
-    blocks_BNV = log_probs_RV.view(documents, -1, VOCABULARY_BLOCK)
-    best_BN = (blocks_BNV.amax(dim=-1).view(documents, width, -1) + running.scores[..., None]).view(documents, -1)
+    logits_RV = logits_RV.float()
+    total_BW = _log_sum_exp(logits_RV, scratch_RV).view(documents, width)
+    _ban_repeats(logits_RV, running.tokens[..., : position + 1].flatten(0, 1), search.no_repeat_ngram)
+    blocks_BNV = logits_RV.view(documents, -1, VOCABULARY_BLOCK)
+    best_BWN = blocks_BNV.amax(dim=-1).view(documents, width, -1)
+    best_BN = (best_BWN - total_BW[..., None] + running.scores[..., None]).view(documents, -1)
     wanted = 2 * search.beams
     _, block_BC = torch.topk(best_BN, min(wanted, best_BN.shape[1]), sorted=False)
     inside = blocks_BNV.gather(1, block_BC[..., None].expand(-1, -1, VOCABULARY_BLOCK))
-    per_row = log_probs_RV.shape[1] // VOCABULARY_BLOCK
+    per_row = logits_RV.shape[1] // VOCABULARY_BLOCK
     parents = block_BC // per_row
-    scores = (inside + running.scores.gather(1, parents)[..., None]).flatten(1)
+    scores = (inside - total_BW.gather(1, parents)[..., None] + running.scores.gather(1, parents)[..., None]).flatten(1)
     scores_BC, at_BC = torch.topk(scores, wanted)
     chosen_block = at_BC // VOCABULARY_BLOCK
     parent_BC = parents.gather(1, chosen_block)
     token_BC = block_BC.gather(1, chosen_block) % per_row * VOCABULARY_BLOCK + at_BC % VOCABULARY_BLOCK
     return scores_BC, parent_BC, token_BC
+
+
+def _log_sum_exp(logits_RV: Tensor, scratch_RV: Tensor) -> Tensor:
+    """Return the logarithm of the sum of exponentials of each row, shape (R,).
+
+    Logits of a trained network are small: then the exponentials are summed as they are, in a buffer that is there, at
+    half the price of the general way.
+    """
+    torch.exp(logits_RV, out=scratch_RV)
+    total_R = scratch_RV.sum(dim=-1)
+    if bool(((total_R > _SMALLEST_SUM) & (total_R < _LARGEST_SUM)).all()):
+        return total_R.log()
+    return torch.logsumexp(logits_RV, dim=-1)
 
 
 def _ban_repeats(logits_RV: Tensor, tokens_RL: Tensor, size: int) -> None:

@@ -19,6 +19,7 @@ from torch.nn import functional
 from simckp.errors import SimCKPError
 
 VOCABULARY_BLOCK = 64
+IMPOSSIBLE = -1.0e9
 Precision = Literal["float32", "bfloat16", "int8"]
 
 
@@ -157,6 +158,9 @@ class StepDecoder(nn.Module):
         self.embed, self.layers, self.transform, self.bridge = embed, nn.ModuleList(layers), transform, bridge
         self.output = convert(output)
         self.vocabulary = output.out_features
+        # Tokens from here on fill up the last block. A bias of nothing else is not worth a pass over the logits.
+        self.real = int((output.bias > IMPOSSIBLE).sum())
+        self.biased = bool(output.bias[: self.real].any())
 
     def start(self, hidden_BTD: Tensor, mask_BT: Tensor, *, length: int, beams: int) -> State:
         """Return the state before the first of at most ``length`` tokens, one row a document."""
@@ -185,7 +189,12 @@ class StepDecoder(nn.Module):
         hidden_RD = self.transform(hidden_RD)
         if not isinstance(self.output, nn.Linear):
             return self.output(hidden_RD)  # type: ignore[no-any-return]
-        return torch.addmm(self.output.bias, hidden_RD, self.output.weight.T, out=state.logits[: len(hidden_RD)])
+        logits_RV = state.logits[: len(hidden_RD)]
+        if self.biased:
+            return torch.addmm(self.output.bias, hidden_RD, self.output.weight.T, out=logits_RV)
+        torch.mm(hidden_RD, self.output.weight.T, out=logits_RV)
+        logits_RV[:, self.real :] = IMPOSSIBLE
+        return logits_RV
 
 
 def step_decoder(backbone: Any, precision: Precision) -> StepDecoder | None:
@@ -312,4 +321,4 @@ def _filled_up(weight_VD: Tensor, bias_V: Tensor) -> nn.Linear:
     """Return the output layer with tokens of probability 0 added up to a whole number of blocks."""
     missing = -len(weight_VD) % VOCABULARY_BLOCK
     weight = functional.pad(weight_VD.detach(), (0, 0, 0, missing))
-    return _linear(weight, functional.pad(bias_V.detach(), (0, missing), value=-1.0e9))
+    return _linear(weight, functional.pad(bias_V.detach(), (0, missing), value=IMPOSSIBLE))

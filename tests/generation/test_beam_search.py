@@ -7,6 +7,7 @@ import torch
 
 from simckp.errors import SimCKPError
 from simckp.features.examples import TextEncoder
+from simckp.generation.beam_search import _log_sum_exp
 from simckp.generation.overgenerate import Overgenerator
 from simckp.params import Generation
 
@@ -86,3 +87,10 @@ def test_a_small_vocabulary_is_left_to_transformers(extractor: Any) -> None:
     low = Overgenerator(model, tokenizer, wide.model_copy(update={"precision": "int8"}), max_tokens=32)
     with pytest.raises(SimCKPError, match=r"generation\.precision"):
         low.search(batch)
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0, -60.0, 100.0, -200.0])
+def test_log_sum_exp_of_logits_of_any_size(shift: float) -> None:
+    logits = 5.0 * torch.randn(7, 300, generator=torch.Generator().manual_seed(0)) + shift
+    found = _log_sum_exp(logits, torch.empty_like(logits))
+    torch.testing.assert_close(found, torch.logsumexp(logits.double(), dim=-1).float(), atol=1e-5, rtol=1e-6)

@@ -198,6 +198,42 @@ def test_an_unknown_key_is_seen_although_no_stage_reads_it(project: tuple[Path, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_a_cluster_gives_the_same_bytes_and_reruns_nothing(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    pytest.importorskip("ray")
+    kept = [f"data/{name}/sample" for name in ("tagged", "candidates")] + ["data/generations/13/sample"]
+    before = files(folder, kept)
+    edit(folder / "params.yaml", {r"engine: local": "engine: ray"})
+    assert set(stages_run(run(folder, "dvc", "repro"))) <= {"parameters"}
+    for stage, arguments in (("tag", ["sample"]), ("mine", ["sample"]), ("overgenerate", ["13", "sample"])):
+        run(folder, sys.executable, "-m", f"pipeline.{stage}", *arguments)
+    assert files(folder, kept) == before
+    run(folder, "git", "checkout", "-q", "params.yaml", "dvc.lock")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_processes_train_a_stage(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    figures, network = folder / "metrics/extractor-13.json", folder / "models/extractor/13/model.safetensors"
+    one, weights = json.loads(figures.read_text(encoding="utf-8")), network.read_bytes()
+    edit(folder / "params.yaml", {r"training_processes: 1": "training_processes: 2"})
+    output = run(folder, sys.executable, "-m", "pipeline.train_extractor", "13")
+    two = json.loads(figures.read_text(encoding="utf-8"))
+    assert output.count("extractor 13: {'steps'") == 1  # one process speaks for both
+    assert [two[name] for name in ("steps", "documents")] == [one[name] for name in ("steps", "documents")]
+    assert network.read_bytes() != weights  # other dropout masks
+    assert not list(folder.glob(".scratch/train_extractor/*/*/checkpoint-*"))
+    edit(folder / "params.yaml", {r"batch_size: 8": "batch_size: 7"})
+    refused = run(folder, sys.executable, "-m", "pipeline.train_extractor", "13", check=False)
+    assert "error: params.yaml: extractor.batch_size: 7 documents cannot be divided among 2 processes" in refused
+    assert "Traceback" not in refused
+    run(folder, "git", "checkout", "-q", "params.yaml", "dvc.lock")
+    run(folder, "dvc", "checkout", "--force")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_new_test_set_computes_only_itself(project: tuple[Path, str]) -> None:
     folder, _ = project
     source = folder / "data/raw/sample/test.jsonl"
