@@ -192,6 +192,8 @@ class _ProcessPool:
 
     def _start(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
+        # Each worker's matrix library would take all cores; it reads this when it is loaded, so before the worker runs.
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_cores() // self._engine.workers)))
         gpus = context.SimpleQueue()
         for number in range(self._engine.workers if self._engine.gpu else 0):
             gpus.put(str(number))
