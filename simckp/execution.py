@@ -268,7 +268,9 @@ class _RayPool:
         self._name = name
         self._owns_cluster = not self._ray.is_initialized()
         if self._owns_cluster:
-            self._ray.init(log_to_driver=False, logging_level=logging.WARNING)
+            # RAY_ADDRESS names a cluster; without it one is started here, with nothing that only people look at.
+            own = {} if os.environ.get("RAY_ADDRESS") else {"address": "local", "include_dashboard": False}
+            self._ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
         resource = "GPU" if engine.gpu else "CPU"
         count = int(self._ray.cluster_resources().get(resource, 0))
         if not count:
