@@ -295,4 +295,7 @@ class _RayPool:
             rows = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
+        except self._ray.exceptions.RayError as error:
+            message = f"the Ray cluster was lost ({type(error).__name__}); run the stage again: it goes on from here"
+            raise SimCKPError(message) from error
         datasets.write_shard(piece.path, rows, name=self._name)
