@@ -64,25 +64,12 @@ class ExtractorGenerator(nn.Module):
     ) -> Tensor:
         """Eq. 2 and sim(): return the cosine similarity of each candidate to its document, shape (C,), in float32."""
         with torch.autocast(hidden_BTD.device.type, enabled=False):
-            return self._similarity(
-                hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, candidate_document_C
+            phrase_CD = sum_spans(
+                hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, len(candidate_document_C)
             )
-
-    def _similarity(
-        self,
-        hidden_BTD: Tensor,
-        span_document_S: Tensor,
-        span_start_S: Tensor,
-        span_end_S: Tensor,
-        span_candidate_S: Tensor,
-        candidate_document_C: Tensor,
-    ) -> Tensor:
-        phrase_CD = sum_spans(
-            hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, len(candidate_document_C)
-        )
-        document_BD = self.heads["document"](first_token(hidden_BTD))
-        document_CD = document_BD.index_select(0, candidate_document_C)
-        return paired_cosine(document_CD, self.heads["phrase"](phrase_CD))
+            document_BD = self.heads["document"](first_token(hidden_BTD))
+            document_CD = document_BD.index_select(0, candidate_document_C)
+            return paired_cosine(document_CD, self.heads["phrase"](phrase_CD))
 
     def forward(
         self,
