@@ -7,6 +7,7 @@ zstd-compressed, and byte-identical when written twice. The schema's name and ve
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -25,12 +26,18 @@ from simckp.records import NAME_KEY, VERSION, VERSION_KEY, schema
 def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
     """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
     table = pa.Table.from_pylist(rows, schema=schema(name))
+    with _whole_or_absent(path) as temporary, temporary.open("wb") as sink:
+        pq.write_table(table, sink, compression="zstd", use_dictionary=False, store_schema=True)
+        sink.flush()
+        os.fsync(sink.fileno())
+
+
+@contextmanager
+def _whole_or_absent(path: Path) -> Iterator[Path]:
+    """Yield a temporary name that becomes ``path`` if all goes well, and is gone if not."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with temporary.open("wb") as sink:
-            pq.write_table(table, sink, compression="zstd", use_dictionary=False, store_schema=True)
-            sink.flush()
-            os.fsync(sink.fileno())
+        yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -73,7 +80,8 @@ def join_shards(folder: Path, pieces: Iterable[Path], *, name: str, shard_rows: 
     for piece in pieces:
         count = int(pq.read_metadata(piece).num_rows)
         if not waiting and count == shard_rows:
-            _copy_shard(piece, folder / f"part-{index:05d}.parquet")
+            with _whole_or_absent(folder / f"part-{index:05d}.parquet") as temporary:
+                shutil.copyfile(piece, temporary)
             written, index = written + count, index + 1
             continue
         waiting += read_shard(piece, name=name)
@@ -83,15 +91,6 @@ def join_shards(folder: Path, pieces: Iterable[Path], *, name: str, shard_rows: 
     if waiting or not index:
         flush(waiting)
     return written
-
-
-def _copy_shard(source: Path, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        shutil.copyfile(source, temporary)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _empty(folder: Path) -> None:
