@@ -16,7 +16,7 @@ from simckp.features.collation import ExtractionCollator, to_device
 from simckp.features.examples import ExtractionExample, RerankingExample
 from simckp.generation.beam_search import Search, beam_search
 from simckp.generation.decoder import Precision, step_decoder
-from simckp.models.losses import contrastive_loss
+from simckp.models.pooling import Candidates
 from simckp.models.throughput import linear_weights, matmul_peak
 from simckp.scoring import extraction_scores, reranking_scores
 from simckp.training.dropout import ByteDropout
@@ -39,9 +39,7 @@ def contrastive_head(device: str) -> Row:
     masks = training_baseline.dense_masks(batch, shape[0], shape[1])
 
     def ours() -> torch.Tensor:
-        similarity = model.similarity(hidden, **spans)
-        document = batch["candidate_document_C"]
-        return contrastive_loss(similarity, batch["candidate_label"], document, shape[0], temperature=0.1)
+        return model.scorer.loss(hidden, batch["attention_mask"], Candidates(**spans), batch["candidate_label"])
 
     def run(loss: Any) -> torch.Tensor:
         hidden.grad = None

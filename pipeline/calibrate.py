@@ -1,29 +1,30 @@
-"""calibrate: scores of the validation set -> thresholds, one of each kind. Argument: seed."""
+"""calibrate: scores of the validation set -> thresholds of each kind, by every method. Argument: seed."""
 
 from pathlib import Path
 
 from pipeline.runner import Stage, run, write_json
 from simckp import datasets
+from simckp.calibration import calibrate_kinds
 from simckp.params import VALID
-from simckp.selection import calibrate_kinds
 
 
 def main(seed: str) -> None:
     """Find the thresholds of one seed's networks."""
     source = Path("data/scores", seed, VALID)
-    uses = ["selection", "shard_rows"]
+    uses = ["selection.minimum", "selection.value", "shard_rows"]
     with Stage("calibrate", seed, uses=uses, inputs=[source]) as stage:
         selection = stage.params.selection
         found = calibrate_kinds(
-            datasets.read_dataset(source, name="scores"), method=selection.method, minimum=selection.minimum
+            datasets.read_dataset(source, name="scores"), minimum=selection.minimum, fixed=selection.value
         )
         datasets.write_dataset(
             Path("data/thresholds", seed), found, name="thresholds", shard_rows=stage.params.shard_rows
         )
-        write_json(
-            Path(f"metrics/thresholds-{seed}.json"),
-            {row["kind"]: {key: value for key, value in row.items() if key != "kind"} for row in found},
-        )
+        kinds: dict[str, dict[str, dict[str, float]]] = {}
+        for row in found:
+            figures = {name: float(row[name]) for name in ("value", "f1_at_m", "oracle_f1_at_m", "documents")}
+            kinds.setdefault(row["kind"], {})[row["method"]] = figures
+        write_json(Path(f"metrics/thresholds-{seed}.json"), kinds)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,16 @@ from simckp.params import Params
 NETWORKS = ("extractor", "reranker")
 # The columns of each training curve; a log entry belongs to the curve whose second column it has.
 CURVES = {
-    "loss": ("step", "loss", "mle", "contrastive", "learning_rate", "epoch"),
-    "validation": ("step", "eval_f1_at_m", "eval_oracle_f1_at_m", "eval_threshold", "epoch"),
+    "loss": ("step", "loss", "mle", "extraction", "learning_rate", "epoch"),
+    "validation": (
+        "step",
+        "eval_goal",
+        "eval_f1_at_m",
+        "eval_oracle_f1_at_m",
+        "eval_threshold",
+        "eval_log_likelihood",
+        "epoch",
+    ),
 }
 
 

@@ -11,9 +11,12 @@ from simckp.prediction import paired_kinds, predict
 def main(seed: str, set_name: str) -> None:
     """Predict the keyphrases of one document set."""
     scores, thresholds = Path("data/scores", seed, set_name), Path("data/thresholds", seed)
-    uses = ["shard_rows", "selection.minimum"]
+    uses = ["shard_rows", "selection.method", "selection.minimum"]
     with Stage("predict", seed, set_name, uses=uses, inputs=[scores, thresholds]) as stage:
-        cuts = {row["kind"]: row["value"] for row in datasets.read_dataset(thresholds, name="thresholds")}
+        method = stage.params.selection.method
+        cuts = {
+            row["kind"]: row for row in datasets.read_dataset(thresholds, name="thresholds") if row["method"] == method
+        }
         pairs = progress(paired_kinds(datasets.read_dataset(scores, name="scores")), stage.title)
         minimum, size = stage.params.selection.minimum, stage.params.shard_rows
         predicted = (

@@ -12,7 +12,7 @@ CANDIDATES = Path("data/candidates")
 def main(seed: str) -> None:
     """Train the extractor-generator with one seed."""
     training.launch("train_extractor")
-    uses = ["lambda", "extractor", "selection.minimum"]
+    uses = ["lambda", "extractor", "mining.max_words", "selection.minimum"]
     with Stage("train_extractor", seed, uses=uses, inputs=training.inputs(CANDIDATES)) as stage:
         params = stage.params
         trained = train_extractor(
@@ -20,6 +20,7 @@ def main(seed: str) -> None:
             params.extractor,
             training.settings(stage, seed),
             contrastive_weight=params.lambda_,
+            max_words=params.mining.max_words,
         )
         training.keep(trained, "extractor", seed)
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from pipeline import training
 from pipeline.runner import Stage, run
-from simckp.training.recipes import train_reranker
+from simckp.models.reranker import BeamOrder
+from simckp.params import RerankingScoring
+from simckp.training.recipes import scoring_of, train_reranker
 
 
 def main(seed: str) -> None:
@@ -13,10 +15,12 @@ def main(seed: str) -> None:
     generations = Path("data/generations", seed)
     uses = ["reranker", "selection.minimum"]
     with Stage("train_reranker", seed, uses=uses, inputs=training.inputs(generations)) as stage:
+        settings = stage.params.reranker
+        if settings.method == "none":
+            training.keep_beam_order(BeamOrder(scoring_of(settings, RerankingScoring)), seed)
+            return
         trained = train_reranker(
-            *training.rows(stage, "generations", generations),
-            stage.params.reranker,
-            training.settings(stage, seed),
+            *training.rows(stage, "generations", generations), settings, training.settings(stage, seed)
         )
         training.keep(trained, "reranker", seed)
 

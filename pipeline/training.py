@@ -14,6 +14,7 @@ from pipeline.layout import CURVES, curve_path
 from pipeline.runner import PARAMS, Stage, is_leader, progress, write_json
 from simckp import datasets
 from simckp.execution import available_cores
+from simckp.models.reranker import BeamOrder
 from simckp.params import TRAIN, VALID, read_params
 from simckp.training.recipes import Run, Trained
 
@@ -74,16 +75,27 @@ def keep(trained: Trained, name: str, seed: str) -> None:
     if not is_leader():
         return
     trained.model.save(Path("models", name, seed), trained.tokenizer)
+    figures = {
+        "steps": trained.result.steps,
+        "best_step": trained.result.best_step,
+        "validation_goal": round(trained.result.best_goal, 6),
+    }
+    _keep_figures(name, seed, trained.result.history, figures | trained.counts)
+
+
+def keep_beam_order(order: BeamOrder, seed: str) -> None:
+    """Write what stands in the reranker's place where there is none; there was nothing to train."""
+    if is_leader():
+        order.save(Path("models/reranker", seed))
+        _keep_figures("reranker", seed, [], {"steps": 0})
+
+
+def _keep_figures(name: str, seed: str, history: list[dict[str, float]], figures: dict[str, float]) -> None:
     Path("plots").mkdir(exist_ok=True)
     for curve, columns in CURVES.items():
         with curve_path(name, seed, curve).open("w", encoding="utf-8", newline="") as sink:
             writer = csv.DictWriter(sink, columns, extrasaction="ignore", restval="")
             writer.writeheader()
-            writer.writerows(entry for entry in trained.result.history if columns[1] in entry)
-    figures = {
-        "steps": trained.result.steps,
-        "best_step": trained.result.best_step,
-        "validation_F1@M": round(trained.result.best_f1_at_m, 6),
-    }
-    write_json(Path(f"metrics/{name}-{seed}.json"), figures | trained.counts)
-    logging.getLogger("pipeline").info("%s %s: %s", name, seed, figures | trained.counts)
+            writer.writerows(entry for entry in history if columns[1] in entry)
+    write_json(Path(f"metrics/{name}-{seed}.json"), figures)
+    logging.getLogger("pipeline").info("%s %s: %s", name, seed, figures)

@@ -19,6 +19,9 @@ Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveReal = Annotated[float, Field(gt=0.0)]
 LearningRate = Annotated[float, Field(gt=0.0, le=1.0)]
+Reduction = Literal["mean", "sum"]
+TextPooling = Literal["first", "mean", "max"]
+PhrasePooling = Literal["sum", "mean", "max", "logsumexp"]
 
 TRAIN, VALID = "train", "valid"
 
@@ -78,7 +81,8 @@ class Optimisation(Section):
 
     ``batch_size`` is that of all processes together. ``group_by_length`` puts documents of similar lengths into a
     batch; ``precision`` bfloat16 is mixed precision (weights stay float32); ``gradient_checkpointing`` trades time for
-    memory; ``compile`` is ``torch.compile`` of the networks.
+    memory; ``compile`` is ``torch.compile`` of the networks. ``ema_decay`` above 0 validates and keeps the exponential
+    moving average of the weights, which that share of survives a step, instead of the last ones.
     """
 
     learning_rate: LearningRate
@@ -87,17 +91,38 @@ class Optimisation(Section):
     gradient_accumulation: Positive
     epochs: Positive
     max_grad_norm: PositiveReal
+    ema_decay: Annotated[float, Field(ge=0.0, lt=1.0)]
     evaluate_every: Positive
     patience: Positive
-    temperature: PositiveReal
-    reduction: Literal["mean", "sum"]
     group_by_length: bool
     precision: Literal["float32", "bfloat16"]
     gradient_checkpointing: bool
     compile: bool
 
 
-class ExtractorParams(Optimisation):
+class Contrast(Section):
+    """Eq. 3: its temperature, and ``mean`` over a batch's positives or ``sum`` over those of a document."""
+
+    temperature: PositiveReal
+    reduction: Reduction
+
+
+class ExtractionScoring(Contrast):
+    """How stage 1 scores candidates; stands in the folder of a trained network too.
+
+    ``method``: ``contrastive`` (the paper), or one of its ablation: ``binary_classification`` of phrase embeddings,
+    ``sequence_labelling``, ``generation`` (no scores: the decoder learns present keyphrases too). ``negatives``: what
+    eq. 3 contrasts with: the document's mined phrases (``hard``), ``random`` spans of it, or the other documents of
+    the batch (``in_batch``).
+    """
+
+    method: Literal["contrastive", "binary_classification", "sequence_labelling", "generation"]
+    negatives: Literal["hard", "random", "in_batch"]
+    document_pooling: TextPooling
+    phrase_pooling: PhrasePooling
+
+
+class ExtractorParams(Optimisation, ExtractionScoring):
     """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all."""
 
     backbone: str
@@ -122,24 +147,47 @@ class Generation(Section):
     checkpoint_documents: Positive
 
 
-class RerankerParams(Optimisation):
-    """Stage 2, a dual encoder; ``shared_encoder``: one encoder for documents and phrases.
+class RerankingScoring(Contrast):
+    """How stage 2 scores generated phrases; stands in the folder of a trained network too.
+
+    ``method``: ``contrastive`` (the paper), or ``none``: the order of the beams. ``shared_encoder``: one encoder for
+    documents and phrases.
+    """
+
+    method: Literal["contrastive", "none"]
+    shared_encoder: bool
+    document_pooling: TextPooling
+    phrase_pooling: TextPooling
+
+
+class RerankerParams(Optimisation, RerankingScoring):
+    """Stage 2, a dual encoder.
 
     ``positives``: correctly ``generated`` phrases (the paper), or gold ones that were not generated as well.
     """
 
     backbone: str
-    shared_encoder: bool
     positives: Literal["generated", "generated_and_gold"]
     max_source_tokens: Annotated[int, Field(ge=8)]
     max_phrase_tokens: Annotated[int, Field(ge=4)]
 
 
 class Selection(Section):
-    """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many."""
+    """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many.
 
-    method: Literal["mean_of_best_cuts"]
+    ``method``: the paper's ``mean_of_best_cuts``; ``best_global_cut``; ``adaptive``, a cut for each document; or
+    ``fixed``: ``value``.
+    """
+
+    method: Literal["mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"]
     minimum: Annotated[int, Field(ge=0)]
+    value: float | None
+
+    @model_validator(mode="after")
+    def _fixed_has_a_value(self) -> "Selection":
+        if self.method == "fixed" and self.value is None:
+            raise ValueError("selection.value must be the threshold if selection.method is fixed")
+        return self
 
 
 class Evaluation(Section):
@@ -185,6 +233,7 @@ class Params(Section):
     generation: Generation
     reranker: RerankerParams
     selection: Selection
+    baselines: list[Literal["tfidf", "yake", "keybert", "textrank"]]
     evaluation: Evaluation
     report: Report
     execution: Execution

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from simckp.records import Predicted, PredictedPhrase, Scored
+from simckp.calibration import document_cut
+from simckp.records import Predicted, PredictedPhrase, Scored, Threshold
 from simckp.selection import count_selected
 
 
@@ -26,12 +27,14 @@ def paired_kinds(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
         yield present, absent
 
 
-def predict(pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, float], minimum: int) -> list[Predicted]:
+def predict(
+    pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, Threshold], minimum: int
+) -> list[Predicted]:
     """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
 
     Args:
         pairs: Scored phrases of each document, best first: present, absent.
-        thresholds: Cut of each kind.
+        thresholds: How each kind is cut.
         minimum: Given if there are that many, however low they score (the paper's best-five rule).
 
     Returns:
@@ -41,11 +44,11 @@ def predict(pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, floa
     return [_predict_document(present, absent, thresholds, minimum) for present, absent in pairs]
 
 
-def _predict_document(present: Scored, absent: Scored, thresholds: Mapping[str, float], minimum: int) -> Predicted:
+def _predict_document(present: Scored, absent: Scored, thresholds: Mapping[str, Threshold], minimum: int) -> Predicted:
     chosen: list[PredictedPhrase] = []
     for scored in (present, absent):
         scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
-        given = count_selected(scores, threshold=thresholds[scored["kind"]], minimum=minimum)
+        given = count_selected(scores, threshold=document_cut(thresholds[scored["kind"]], scores), minimum=minimum)
         chosen += [
             PredictedPhrase(
                 surface=phrase["surface"],

@@ -115,11 +115,18 @@ class Scored(TypedDict):
 
 
 class Threshold(TypedDict):
-    """The calibrated cut of one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set."""
+    """How one method cuts one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
+
+    ``features``, ``coefficients`` and ``intercept`` are those of the adaptive method, of which ``value`` is the caution
+    (:mod:`simckp.calibration`); without features ``value`` is the cut.
+    """
 
     kind: str
     method: str
     value: float
+    intercept: float
+    features: list[str]
+    coefficients: list[float]
     f1_at_m: float
     oracle_f1_at_m: float
     documents: int
@@ -244,6 +251,9 @@ _FIELDS: dict[str, dict[str, pa.DataType]] = {
         "kind": _TEXT,
         "method": _TEXT,
         "value": _REAL,
+        "intercept": _REAL,
+        "features": _list(_TEXT),
+        "coefficients": _list(_REAL),
         "f1_at_m": _REAL,
         "oracle_f1_at_m": _REAL,
         "documents": _COUNT,

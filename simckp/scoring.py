@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -18,9 +18,11 @@ from simckp.features.examples import (
 )
 from simckp.models.backbones import best_device
 from simckp.models.extractor import ExtractorGenerator, load_extractor
+from simckp.models.pooling import Candidates
 from simckp.models.reranker import Reranker, load_reranker, similarities
 from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase
 from simckp.selection import Ranking
+from simckp.text import StemmedText, candidate_key, split_by_presence, stems
 
 # Batch sizes change nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -31,7 +33,7 @@ _PHRASE_BATCH = 256
 def extraction_scores(
     model: ExtractorGenerator, examples: list[ExtractionExample], *, pad_token_id: int
 ) -> list[list[float]]:
-    """Return the similarity of every candidate of every example; only the encoder runs."""
+    """Return the score of every candidate of every example; only the encoder runs."""
     device = next(model.parameters()).device
     collate = ExtractionCollator(pad_token_id)
     scores: list[list[float]] = [[] for _ in examples]
@@ -39,7 +41,7 @@ def extraction_scores(
         batch = to_device(collate([examples[position] for position in positions]), device)
         hidden = model.encode(batch["input_ids"], batch["attention_mask"])
         spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
-        values = model.similarity(hidden, **spans).float().cpu()
+        values = model.scores(hidden, batch["attention_mask"], Candidates(**spans)).float().cpu()
         sizes = [len(examples[position].candidate) for position in positions]
         for position, part in zip(positions, torch.split(values, sizes), strict=True):
             scores[position] = part.tolist()
@@ -49,7 +51,7 @@ def extraction_scores(
 def extraction_rankings(
     model: ExtractorGenerator, examples: list[ExtractionExample], *, pad_token_id: int
 ) -> list[Ranking]:
-    """Return the candidates of each example ranked by similarity."""
+    """Return the candidates of each example ranked by score."""
     scores = extraction_scores(model, examples, pad_token_id=pad_token_id)
     return [
         Ranking.of(values, example.label.tolist(), example.targets)
@@ -108,10 +110,11 @@ def reranking_rankings(model: Reranker, examples: list[RerankingExample], *, pad
 
 
 @lru_cache(maxsize=1)
-def _loaded(extractor: Path, reranker: Path) -> tuple[ExtractorGenerator, Any, Reranker, Any]:
+def _loaded(extractor: Path, reranker: Path) -> tuple[tuple[ExtractorGenerator, Any], tuple[Reranker, Any] | None]:
     """Keep the networks of a worker process from piece to piece."""
-    (first, first_tokenizer), (second, second_tokenizer) = load_extractor(extractor), load_reranker(reranker)
-    return first.to(best_device()), first_tokenizer, second.to(best_device()), second_tokenizer
+    model, tokenizer = load_extractor(extractor)
+    second = load_reranker(reranker)
+    return (model.to(best_device()), tokenizer), second and (second[0].to(best_device()), second[1])
 
 
 def score_documents(
@@ -124,6 +127,9 @@ def score_documents(
 ) -> list[Scored]:
     """Return two rows a document, present and absent.
 
+    Without an extractor that scores, present phrases are the generated ones that stand in the text; without a
+    reranker, generated phrases have the score of their best beam.
+
     Args:
         rows: Documents with their candidates and generated phrases.
         folders: Extractor and reranker.
@@ -131,18 +137,50 @@ def score_documents(
         reranker_max_tokens: Length that the reranker reads.
         max_phrase_tokens: Longest phrase.
     """
-    extractor, extractor_tokenizer, reranker, reranker_tokenizer = _loaded(*folders)
-    mined = [(document, mined) for document, mined, _ in rows]
+    (extractor, extractor_tokenizer), reranking = _loaded(*folders)
     generated = [(document, generated) for document, _, generated in rows]
-    present = score_present(mined, extractor, extractor_tokenizer, max_tokens=max_tokens)
-    absent = score_absent(
-        generated,
-        reranker,
-        reranker_tokenizer,
-        max_tokens=reranker_max_tokens,
-        max_phrase_tokens=max_phrase_tokens,
-    )
+    if extractor.extracts:
+        mined = [(document, mined) for document, mined, _ in rows]
+        present = score_present(mined, extractor, extractor_tokenizer, max_tokens=max_tokens)
+    else:
+        present = (beam_scores(*row, kind="present") for row in rows)
+    if reranking:
+        absent = score_absent(
+            generated, *reranking, max_tokens=reranker_max_tokens, max_phrase_tokens=max_phrase_tokens
+        )
+    else:
+        absent = (beam_scores(*row, kind="absent") for row in rows)
     return [row for pair in zip(present, absent, strict=True) for row in pair]
+
+
+def beam_scores(
+    document: Document, mined: Mined, generated: Generated, *, kind: Literal["present", "absent"]
+) -> Scored:
+    """Return the generated phrases of one kind in the order of the beams.
+
+    The score is the log-probability of the best sequence that holds a phrase; phrases of one sequence share it and
+    keep their order in it. A present phrase has the spans of the mined candidate with its key, if there is one.
+    """
+    spans = {phrase["key"]: phrase["spans"] for phrase in mined["phrases"]} if kind == "present" else {}
+    present, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
+    return Scored(
+        id=document["id"],
+        kind=kind,
+        phrases=_best_first(
+            ScoredPhrase(
+                key=phrase["key"],
+                surface=phrase["surface"],
+                score=phrase["log_prob"],
+                label=phrase["label"],
+                spans=spans.get(candidate_key(phrase["surface"]), []),
+            )
+            for phrase in generated["phrases"]
+            if phrase["present"] == (kind == "present")
+        ),
+        targets=len(present if kind == "present" else absent),
+        truncated=generated["truncated"],
+        unscored=0,
+    )
 
 
 def score_present(

@@ -1,12 +1,10 @@
-"""From scores to keyphrases: the calibrated threshold and the best-five rule."""
+"""From scores to keyphrases: the paper's threshold and the best-five rule."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from simckp.records import Scored, Threshold
 
 Floats = NDArray[np.float64]
 HIGHEST_SIMILARITY = 1.0
@@ -59,12 +57,21 @@ def best_cut(ranking: Ranking) -> float | None:
     """
     if not ranking.labels.any():
         return None
-    f1 = ranking.f1_by_count()
-    ends_tie = np.append(ranking.scores[1:] < ranking.scores[:-1], True)
-    best = int(np.argmax(np.where(ends_tie, f1, -1.0)))
-    if best + 1 == len(ranking.scores):
-        return float(np.nextafter(ranking.scores[best], -np.inf))
-    return float((ranking.scores[best] + ranking.scores[best + 1]) / 2.0)
+    return cut_behind(ranking.scores, ranking.f1_by_count())
+
+
+def cut_behind(scores: Floats, value_by_count: Floats) -> float:
+    """Return the cut behind the count with the highest value; equal scores are not separated.
+
+    Args:
+        scores: Descending, shape (C,).
+        value_by_count: What giving the best 1, 2, ... of them is worth, shape (C,) or shorter.
+    """
+    ends_tie = np.append(scores[1:] < scores[:-1], True)[: len(value_by_count)]
+    best = int(np.argmax(np.where(ends_tie, value_by_count, -1.0)))
+    if best + 1 == len(scores):
+        return float(np.nextafter(scores[best], -np.inf))
+    return float((scores[best] + scores[best + 1]) / 2.0)
 
 
 def count_selected(scores: Floats, *, threshold: float, minimum: int) -> int:
@@ -113,28 +120,3 @@ def calibrate(rankings: list[Ranking], *, minimum: int) -> Calibration:
         f1_at_m=f1_at_m(rankings, threshold=threshold, minimum=minimum),
         oracle_f1_at_m=f1_at_m(rankings, threshold=None, minimum=0),
     )
-
-
-def ranking(scored: Scored) -> Ranking:
-    """Return the ranking that a row of the scores data set stands for."""
-    phrases = scored["phrases"]
-    return Ranking.of([p["score"] for p in phrases], [p["label"] for p in phrases], scored["targets"])
-
-
-def calibrate_kinds(rows: Iterable[Scored], *, method: str, minimum: int) -> list[Threshold]:
-    """Return the threshold of each kind, found on the scores of the validation set."""
-    rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
-    for row in rows:
-        rankings[row["kind"]].append(ranking(row))
-    found = {kind: calibrate(ranked, minimum=minimum) for kind, ranked in rankings.items()}
-    return [
-        Threshold(
-            kind=kind,
-            method=method,
-            value=calibration.threshold,
-            f1_at_m=calibration.f1_at_m,
-            oracle_f1_at_m=calibration.oracle_f1_at_m,
-            documents=calibration.documents,
-        )
-        for kind, calibration in found.items()
-    ]

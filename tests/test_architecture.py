@@ -24,6 +24,7 @@ LAYERS = [
     "documents",
     "candidates",
     "selection",
+    "calibration",
     "models",
     "features",
     "scoring",

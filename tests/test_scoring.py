@@ -78,7 +78,7 @@ def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tin
 
 def test_absent_scores_do_not_depend_on_company_or_order(generations: Any, tiny_bert: Path) -> None:
     torch.manual_seed(1)
-    model, tokenizer = new_reranker(str(tiny_bert), shared_encoder=True)
+    model, tokenizer = new_reranker(str(tiny_bert))
     model.eval()
     lengths = {"max_tokens": 32, "max_phrase_tokens": 8}
     together = list(score_absent(generations, model, tokenizer, **lengths))

@@ -26,8 +26,8 @@ def extraction_scores(
         output = model.backbone(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
         hidden = output.encoder_last_hidden_state
         mask_BNT, _, _ = dense_masks(batch, len(part), hidden.shape[1])
-        phrase_BND = model.heads["phrase"](torch.bmm(mask_BNT, hidden))
-        document_BD = model.heads["document"](hidden[:, 0])
+        phrase_BND = model.scorer.phrase(torch.bmm(mask_BNT, hidden))
+        document_BD = model.scorer.document(hidden[:, 0])
         similarity_BN = torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1)
         scores += [row[: len(one.candidate)].tolist() for row, one in zip(similarity_BN, part, strict=True)]
     return scores

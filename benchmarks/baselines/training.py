@@ -44,9 +44,11 @@ def head_loss(
         phrase_BND = torch.bmm(mask_BNT, hidden_BTD)
     else:
         phrase_BND = (mask_BNT[..., None] * hidden_BTD[:, None]).sum(dim=2)
-    phrase_BND = model.heads["phrase"](phrase_BND)
-    document_BD = model.heads["document"](hidden_BTD[:, 0])
-    similarity_BN = torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1) / model.temperature
+    phrase_BND = model.scorer.phrase(phrase_BND)
+    document_BD = model.scorer.document(hidden_BTD[:, 0])
+    similarity_BN = (
+        torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1) / model.scorer.settings.temperature
+    )
     losses = []
     for scores, real, right in zip(similarity_BN, real_BN, right_BN, strict=True):
         negatives = scores[real & ~right]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from io import StringIO
 
 _SIZE_INCHES = (5.2, 2.6)
-_LOSSES = ("loss", "mle", "contrastive")
+_LOSSES = ("loss", "mle", "extraction")
 _VALIDATION = (("eval_f1_at_m", "at the threshold"), ("eval_oracle_f1_at_m", "each best cut"))
 
 

@@ -49,7 +49,7 @@ class ExtractionExample:
         candidate: Position of each kept candidate in the record's phrases, shape (C,).
         label: Whether it is a gold keyphrase, bool, shape (C,).
         targets: Number of present gold keyphrases, mined or not.
-        decoder_labels: Absent keyphrases joined by the separator, then end of sequence; empty if there are none.
+        decoder_labels: Keyphrases to generate, joined by the separator, then end of sequence; empty if there are none.
         truncated: Whether the text was longer than the model.
         unscored: Candidates left out since no occurrence lies within the model's length.
     """
@@ -210,17 +210,29 @@ def decoder_target(tokenizer: Any, keyphrases: list[str], *, max_tokens: int) ->
 
 
 def extraction_examples(
-    rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_source_tokens: int, max_target_tokens: int
+    rows: Iterable[tuple[Document, Mined]],
+    tokenizer: Any,
+    *,
+    max_source_tokens: int,
+    max_target_tokens: int,
+    generate_present: bool = False,
 ) -> Iterator[ExtractionExample]:
-    """Yield one example a document."""
+    """Yield one example a document.
+
+    ``generate_present`` puts the present keyphrases before the absent ones into the decoder's target, for a generator
+    that is trained alone.
+    """
     encode = TextEncoder(tokenizer, max_source_tokens)
     for document, mined in rows:
         (encoded,) = encode([document["text"]])
+        generated = mined["absent_targets"]
+        if generate_present:
+            generated = [*mined["present_targets"], *mined["missed_targets"], *generated]
         yield extraction_example(
             encoded,
             mined["phrases"],
             targets=len(mined["present_targets"]) + len(mined["missed_targets"]),
-            decoder_labels=decoder_target(tokenizer, mined["absent_targets"], max_tokens=max_target_tokens),
+            decoder_labels=decoder_target(tokenizer, generated, max_tokens=max_target_tokens),
         )
 
 

@@ -3,9 +3,10 @@
 import copy
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import (
@@ -21,6 +22,7 @@ from transformers import (
 
 from simckp.errors import SimCKPError
 
+Settings = TypeVar("Settings", bound=BaseModel)
 PACKAGED = "minilm"
 SEPARATOR = "<sep>"
 
@@ -133,14 +135,31 @@ def projection(width: int) -> nn.Module:
     return nn.Sequential(nn.Linear(width, width), nn.Tanh())
 
 
-def save_heads(folder: Path, heads: nn.ModuleDict) -> None:
-    """Write the projection layers as ``heads.safetensors``."""
+def write_settings(path: Path, settings: BaseModel) -> None:
+    """Write the settings of a trained network as JSON."""
+    path.write_text(settings.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_settings(path: Path, kind: type[Settings]) -> Settings:
+    """Read what :func:`write_settings` wrote.
+
+    Raises:
+        SimCKPError: The file is missing or is not such a one.
+    """
+    try:
+        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SimCKPError(f"{path}: not the settings of a trained network: {error}") from error
+
+
+def save_heads(folder: Path, heads: nn.Module) -> None:
+    """Write the layers above a backbone as ``heads.safetensors``."""
     save_file(
         {key: value.contiguous().cpu() for key, value in heads.state_dict().items()}, folder / "heads.safetensors"
     )
 
 
-def load_heads(folder: Path, heads: nn.ModuleDict) -> None:
+def load_heads(folder: Path, heads: nn.Module) -> None:
     """Read what :func:`save_heads` wrote."""
     heads.load_state_dict(load_file(folder / "heads.safetensors"))
 

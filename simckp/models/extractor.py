@@ -11,15 +11,23 @@ from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
-from simckp.models.backbones import forget_origin, load_heads, load_seq2seq, load_tokenizer, projection, save_heads
-from simckp.models.losses import (
-    IGNORED_LABEL,
-    Reduction,
-    absent_likelihood_loss,
-    contrastive_loss,
+from simckp.errors import SimCKPError
+from simckp.models.backbones import (
+    forget_origin,
+    load_heads,
+    load_seq2seq,
+    load_tokenizer,
+    read_settings,
+    save_heads,
+    write_settings,
 )
-from simckp.models.pooling import first_token, paired_cosine, sum_spans
+from simckp.models.losses import IGNORED_LABEL, absent_likelihood_loss
+from simckp.models.pooling import Candidates
+from simckp.models.scorers import PAPER_SCORING, new_scorer
 from simckp.models.throughput import linear_weights
+from simckp.params import ExtractionScoring
+
+_SETTINGS = "extractor.json"
 
 
 class ExtractorGenerator(nn.Module):
@@ -27,49 +35,39 @@ class ExtractorGenerator(nn.Module):
 
     Args:
         backbone: An encoder-decoder.
+        settings: How candidates are scored.
         contrastive_weight: Lambda of eq. 5.
-        temperature: Tau of eq. 3.
-        reduction: See :func:`simckp.models.losses.contrastive_loss`.
     """
 
     def __init__(
-        self,
-        backbone: PreTrainedModel,
-        *,
-        contrastive_weight: float = 0.3,
-        temperature: float = 0.1,
-        reduction: Reduction = "mean",
+        self, backbone: PreTrainedModel, settings: ExtractionScoring = PAPER_SCORING, *, contrastive_weight: float = 0.3
     ) -> None:
         super().__init__()
         self.backbone = backbone
-        width = int(backbone.get_encoder().config.hidden_size)
-        self.heads = nn.ModuleDict({"document": projection(width), "phrase": projection(width)})
+        self.settings = settings
+        self.scorer = new_scorer(settings, int(backbone.get_encoder().config.hidden_size))
         self.contrastive_weight = contrastive_weight
-        self.temperature = temperature
-        self.reduction = reduction
+
+    @property
+    def extracts(self) -> bool:
+        """Whether the network scores candidates; a generator alone (``w/o CL`` of the ablation) does not."""
+        return self.scorer is not None
 
     def encode(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
         """Eq. 1: return the encoder's last hidden states, shape (B, T, D)."""
         output = self.backbone.get_encoder()(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
         return output.last_hidden_state  # type: ignore[no-any-return]
 
-    def similarity(
-        self,
-        hidden_BTD: Tensor,
-        span_document_S: Tensor,
-        span_start_S: Tensor,
-        span_end_S: Tensor,
-        span_candidate_S: Tensor,
-        candidate_document_C: Tensor,
-    ) -> Tensor:
-        """Eq. 2 and sim(): return the cosine similarity of each candidate to its document, shape (C,), in float32."""
+    def scores(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> Tensor:
+        """Return the score of each candidate, shape (C,), float32; of a contrastive scorer sim() of eq. 3.
+
+        Raises:
+            SimCKPError: The network only generates.
+        """
+        if self.scorer is None:
+            raise SimCKPError("this network was trained with extractor.method=generation: it scores no candidates")
         with torch.autocast(hidden_BTD.device.type, enabled=False):
-            phrase_CD = sum_spans(
-                hidden_BTD, span_document_S, span_start_S, span_end_S, span_candidate_S, len(candidate_document_C)
-            )
-            document_BD = self.heads["document"](first_token(hidden_BTD))
-            document_CD = document_BD.index_select(0, candidate_document_C)
-            return paired_cosine(document_CD, self.heads["phrase"](phrase_CD))
+            return self.scorer.scores(hidden_BTD, attention_mask_BT, candidates)  # type: ignore[no-any-return]
 
     def forward(
         self,
@@ -79,26 +77,22 @@ class ExtractorGenerator(nn.Module):
         candidate_label: Tensor,
         **spans: Tensor,
     ) -> dict[str, Tensor]:
-        """Return ``loss`` (eq. 5) and its two terms, ``mle`` (eq. 4) and ``contrastive`` (eq. 3).
+        """Return ``loss`` (eq. 5) and its terms, ``mle`` (eq. 4) and ``extraction`` (eq. 3, where it is contrastive).
 
         Args:
             input_ids: Shape (B, T).
             attention_mask: Shape (B, T).
             labels: Target tokens, padded with -100; a document without absent keyphrases has only those; (B, L).
             candidate_label: Bool, shape (C,).
-            **spans: The further arguments of :meth:`similarity`.
+            **spans: The fields of :class:`simckp.models.pooling.Candidates`.
         """
         hidden_BTD = self.encode(input_ids, attention_mask)
-        contrastive = contrastive_loss(
-            self.similarity(hidden_BTD, **spans),
-            candidate_label,
-            spans["candidate_document_C"],
-            len(input_ids),
-            temperature=self.temperature,
-            reduction=self.reduction,
-        )
         mle = self._likelihood(hidden_BTD, attention_mask, labels)
-        return {"loss": mle + self.contrastive_weight * contrastive, "mle": mle, "contrastive": contrastive}
+        if self.scorer is None:
+            return {"loss": mle, "mle": mle}
+        with torch.autocast(hidden_BTD.device.type, enabled=False):
+            extraction = self.scorer.loss(hidden_BTD, attention_mask, Candidates(**spans), candidate_label)
+        return {"loss": mle + self.contrastive_weight * extraction, "mle": mle, "extraction": extraction}
 
     def _likelihood(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor) -> Tensor:
         """Run the decoder on the documents that have absent keyphrases, and only on those; 0 if none has."""
@@ -133,22 +127,37 @@ class ExtractorGenerator(nn.Module):
         return source + target, 2.0 * (source * encoder + target * (linear_weights(self.backbone) - encoder))
 
     def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Write backbone, tokenizer and projections (safetensors and JSON) to a folder."""
+        """Write backbone, tokenizer, scorer and its settings (safetensors and JSON) to a folder."""
         forget_origin(self.backbone)
         self.backbone.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        save_heads(folder, self.heads)
+        write_settings(folder / _SETTINGS, self.settings)
+        if self.scorer is not None:
+            save_heads(folder, self.scorer)
 
 
-def new_extractor(backbone: str, *, decoder_layers: int | None, **options: Any) -> tuple[ExtractorGenerator, Any]:
-    """Return an untrained extractor on a pretrained backbone, and its tokenizer; ``options`` as of the class."""
+def new_extractor(
+    backbone: str,
+    settings: ExtractionScoring = PAPER_SCORING,
+    *,
+    decoder_layers: int | None,
+    contrastive_weight: float = 0.3,
+) -> tuple[ExtractorGenerator, Any]:
+    """Return an untrained extractor on a pretrained backbone, and its tokenizer."""
     tokenizer = load_tokenizer(backbone)
-    return ExtractorGenerator(load_seq2seq(backbone, tokenizer, decoder_layers=decoder_layers), **options), tokenizer
+    network = load_seq2seq(backbone, tokenizer, decoder_layers=decoder_layers)
+    return ExtractorGenerator(network, settings, contrastive_weight=contrastive_weight), tokenizer
 
 
 def load_extractor(folder: Path) -> tuple[ExtractorGenerator, Any]:
-    """Return a trained extractor and its tokenizer, as :meth:`ExtractorGenerator.save` wrote them."""
+    """Return a trained extractor and its tokenizer, as :meth:`ExtractorGenerator.save` wrote them.
+
+    Raises:
+        SimCKPError: The folder is not such a one.
+    """
     tokenizer = load_tokenizer(str(folder))
-    model = ExtractorGenerator(AutoModelForSeq2SeqLM.from_pretrained(folder))
-    load_heads(folder, model.heads)
+    settings = read_settings(folder / _SETTINGS, ExtractionScoring)
+    model = ExtractorGenerator(AutoModelForSeq2SeqLM.from_pretrained(folder), settings)
+    if model.scorer is not None:
+        load_heads(folder, model.scorer)
     return model.eval(), tokenizer

@@ -3,26 +3,34 @@
 Shapes: B documents, C candidates of all documents of a batch (flat), L target tokens, V vocabulary.
 """
 
-from typing import Literal
-
 import torch
 from torch import Tensor, distributed
 from torch.nn import functional
 
-Reduction = Literal["mean", "sum"]
+from simckp.params import Reduction
+
 IGNORED_LABEL = -100
 
 
-def segment_logsumexp(values_C: Tensor, segment_C: Tensor, segments: int) -> Tensor:
-    """Return ``log(sum(exp(values)))`` within each segment, shape (segments,); ``-inf``-like for an empty one.
+def segment_logsumexp(values: Tensor, segment_C: Tensor, segments: int) -> Tensor:
+    """Return ``log(sum(exp(values)))`` within each segment; ``-inf``-like for an empty one.
 
     An empty segment gives the smallest finite number instead of ``-inf``, so that gradients stay finite.
+
+    Args:
+        values: Shape (C,) or (C, D).
+        segment_C: Segment of each row, in [0, segments), shape (C,).
+        segments: Number of segments.
+
+    Returns:
+        Shape (segments,) or (segments, D).
     """
-    lowest = torch.finfo(values_C.dtype).min
-    largest_B = values_C.new_full((segments,), lowest).scatter_reduce(0, segment_C, values_C.detach(), "amax")
-    sum_B = values_C.new_zeros(segments).index_add(0, segment_C, torch.exp(values_C - largest_B[segment_C]))
-    empty_B = sum_B == 0
-    return torch.where(empty_B, largest_B, largest_B + torch.log(sum_B.masked_fill(empty_B, 1.0)))
+    shape = (segments, *values.shape[1:])
+    lowest = torch.finfo(values.dtype).min
+    largest = values.new_full(shape, lowest).index_reduce(0, segment_C, values.detach(), "amax")
+    total = values.new_zeros(shape).index_add(0, segment_C, torch.exp(values - largest.index_select(0, segment_C)))
+    empty = total == 0
+    return torch.where(empty, largest, largest + torch.log(total.masked_fill(empty, 1.0)))
 
 
 def is_distributed() -> bool:
@@ -74,6 +82,25 @@ def contrastive_loss(
     negatives_B = segment_logsumexp(scaled_C[negative_C], document_C[negative_C], documents)
     loss_P = functional.softplus(negatives_B.index_select(0, document_C[positive_C]) - scaled_C[positive_C])
     count = loss_P.numel() if reduction == "mean" else documents
+    return mean_over_ranks(loss_P.sum(), torch.tensor(count, device=loss_P.device))
+
+
+def in_batch_contrastive_loss(
+    similarity_PB: Tensor, document_P: Tensor, *, temperature: float, reduction: Reduction = "mean"
+) -> Tensor:
+    """Eq. 3 with the other documents of the batch for negatives: each keyphrase must be nearest its own document.
+
+    Args:
+        similarity_PB: Cosine similarity of each gold keyphrase to each document, shape (P, B).
+        document_P: Own document of each keyphrase, shape (P,).
+        temperature: Tau.
+        reduction: As of :func:`contrastive_loss`.
+
+    Returns:
+        A scalar; 0 if the batch has no keyphrase.
+    """
+    loss_P = functional.cross_entropy(similarity_PB.float() / temperature, document_P, reduction="none")
+    count = loss_P.numel() if reduction == "mean" else similarity_PB.shape[1]
     return mean_over_ranks(loss_P.sum(), torch.tensor(count, device=loss_P.device))
 
 

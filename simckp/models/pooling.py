@@ -1,32 +1,80 @@
-"""Phrase embeddings by sum pooling over spans, without a ``candidates x tokens`` mask.
+"""Document and phrase embeddings from token states, without a ``candidates x tokens`` mask.
 
-Shapes: B documents, T tokens, D hidden size, S spans, C candidates, R = B * (T + 1) rows of running sums.
+Shapes: B documents, T tokens, D hidden size, S spans, C candidates, P tokens of all spans, R = B * (T + 1) rows of
+running sums.
 """
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from simckp.models.losses import segment_logsumexp
+from simckp.params import PhrasePooling, TextPooling
 
-def sum_spans(
-    hidden_BTD: Tensor,
-    span_document_S: Tensor,
-    span_start_S: Tensor,
-    span_end_S: Tensor,
-    span_candidate_S: Tensor,
-    candidates: int,
-) -> Tensor:
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of a batch, flat, as token spans; the spans of a candidate must not overlap.
+
+    Attributes:
+        span_document_S: Document of each span, shape (S,).
+        span_start_S: First token of each span, shape (S,).
+        span_end_S: Token after the last of each span, shape (S,).
+        span_candidate_S: Candidate of each span, in [0, C), shape (S,).
+        candidate_document_C: Document of each candidate, shape (C,).
+    """
+
+    span_document_S: Tensor
+    span_start_S: Tensor
+    span_end_S: Tensor
+    span_candidate_S: Tensor
+    candidate_document_C: Tensor
+
+    def __len__(self) -> int:
+        """Return C."""
+        return len(self.candidate_document_C)
+
+    def lengths(self) -> Tensor:
+        """Return the tokens of each candidate in all its spans, shape (C,), float32."""
+        length_S = (self.span_end_S - self.span_start_S).float()
+        return length_S.new_zeros(len(self)).index_add(0, self.span_candidate_S, length_S)
+
+
+def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling) -> Tensor:
+    """Return phrase embeddings over the union of each candidate's spans, shape (C, D), float32.
+
+    ``sum`` is the paper's; ``mean``, ``max`` and ``logsumexp`` are the further ones of the authors' code.
+    """
+    if how in ("sum", "mean"):
+        sum_CD = sum_spans(hidden_BTD, candidates)
+        return sum_CD if how == "sum" else sum_CD / candidates.lengths().clamp(min=1.0)[:, None]
+    token_PD, candidate_P = _span_tokens(hidden_BTD, candidates)
+    if how == "logsumexp":
+        return segment_logsumexp(token_PD, candidate_P, len(candidates))
+    zero_CD = token_PD.new_zeros(len(candidates), token_PD.shape[1])
+    return zero_CD.index_reduce(0, candidate_P, token_PD, "amax", include_self=False)
+
+
+def _span_tokens(hidden_BTD: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
+    """Return the state of every token of every span, (P, D) in float32, and its candidate, (P,)."""
+    length_S = candidates.span_end_S - candidates.span_start_S
+    before_S = length_S.cumsum(0) - length_S
+    offset_P = torch.arange(int(length_S.sum()), device=length_S.device) - before_S.repeat_interleave(length_S)
+    row_S = candidates.span_document_S * hidden_BTD.shape[1] + candidates.span_start_S
+    token_PD = hidden_BTD.float().flatten(0, 1).index_select(0, row_S.repeat_interleave(length_S) + offset_P)
+    return token_PD, candidates.span_candidate_S.repeat_interleave(length_S)
+
+
+def sum_spans(hidden_BTD: Tensor, candidates: Candidates) -> Tensor:
     """Sum the token states of each candidate over the union of its spans (Choi et al. 2023, section 4.2).
 
     A span's sum is the difference of two running sums, taken in float32; a candidate's is the sum over its spans.
 
     Args:
         hidden_BTD: Token states of the encoder, shape (B, T, D).
-        span_document_S: Document of each span, shape (S,).
-        span_start_S: First token of each span, shape (S,).
-        span_end_S: Token after the last of each span, shape (S,).
-        span_candidate_S: Candidate of each span, in [0, candidates); its spans must not overlap, shape (S,).
-        candidates: Number of candidates C.
+        candidates: The spans.
 
     Returns:
         Phrase embeddings of shape (C, D), float32; zero for a candidate without spans.
@@ -34,14 +82,23 @@ def sum_spans(
     running_BTD = functional.pad(hidden_BTD.float().cumsum(dim=1), (0, 0, 1, 0))
     # index_select, not advanced indexing: the gradient of the latter adds up in any order, so runs would differ.
     running_RD = running_BTD.flatten(0, 1)
-    row_S = span_document_S * running_BTD.shape[1]
-    sum_SD = running_RD.index_select(0, row_S + span_end_S) - running_RD.index_select(0, row_S + span_start_S)
-    return sum_SD.new_zeros(candidates, sum_SD.shape[1]).index_add(0, span_candidate_S, sum_SD)
+    row_S = candidates.span_document_S * running_BTD.shape[1]
+    sum_SD = running_RD.index_select(0, row_S + candidates.span_end_S)
+    sum_SD = sum_SD - running_RD.index_select(0, row_S + candidates.span_start_S)
+    return sum_SD.new_zeros(len(candidates), sum_SD.shape[1]).index_add(0, candidates.span_candidate_S, sum_SD)
 
 
-def first_token(hidden_BTD: Tensor) -> Tensor:
-    """Return the state of the first token, the document embedding of eq. 2, shape (B, D), float32."""
-    return hidden_BTD[:, 0].float()
+def pool_texts(hidden_BTD: Tensor, attention_mask_BT: Tensor, how: TextPooling) -> Tensor:
+    """Return one embedding a text, shape (B, D), float32.
+
+    ``first`` is the state of the first token (the paper); ``mean`` and ``max`` run over the real tokens.
+    """
+    if how == "first":
+        return hidden_BTD[:, 0].float()
+    states_BTD, real_BT1 = hidden_BTD.float(), attention_mask_BT.bool()[..., None]
+    if how == "max":
+        return states_BTD.masked_fill(~real_BT1, torch.finfo(states_BTD.dtype).min).amax(dim=1)
+    return states_BTD.masked_fill(~real_BT1, 0.0).sum(dim=1) / real_BT1.sum(dim=1)
 
 
 def paired_cosine(first_CD: Tensor, second_CD: Tensor) -> Tensor:

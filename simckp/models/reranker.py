@@ -3,7 +3,6 @@
 Shapes: B documents, T tokens, N distinct phrases, C candidates (flat over the batch), D hidden size.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,50 +10,68 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from simckp.models.backbones import load_encoder, load_heads, load_tokenizer, projection, save_heads
-from simckp.models.losses import Reduction, contrastive_loss
-from simckp.models.pooling import first_token, paired_cosine
+from simckp.models.backbones import (
+    load_encoder,
+    load_heads,
+    load_tokenizer,
+    projection,
+    read_settings,
+    save_heads,
+    write_settings,
+)
+from simckp.models.losses import contrastive_loss
+from simckp.models.pooling import paired_cosine, pool_texts
 from simckp.models.throughput import linear_weights
+from simckp.params import RerankingScoring
+
+RERANKER_SETTINGS = "reranker.json"
+
+PAPER_RERANKING = RerankingScoring(
+    method="contrastive",
+    shared_encoder=True,
+    document_pooling="first",
+    phrase_pooling="first",
+    temperature=0.1,
+    reduction="mean",
+)
 
 
 class Reranker(nn.Module):
-    """Documents and phrases are encoded apart; first-token states, linear layer and tanh, cosine similarity.
+    """Documents and phrases are encoded apart; pooled states, linear layer and tanh, cosine similarity.
 
     Args:
         document_encoder: Encoder of documents.
         phrase_encoder: Encoder of phrases; the same object for one shared encoder (the authors' scripts), another
             for two (the paper).
-        temperature: Tau of eq. 3.
-        reduction: See :func:`simckp.models.losses.contrastive_loss`.
+        settings: Pooling, temperature, reduction.
     """
 
     def __init__(
         self,
         document_encoder: PreTrainedModel,
         phrase_encoder: PreTrainedModel,
-        *,
-        temperature: float = 0.1,
-        reduction: Reduction = "mean",
+        settings: RerankingScoring = PAPER_RERANKING,
     ) -> None:
         super().__init__()
         self.document_encoder = document_encoder
         self.phrase_encoder = phrase_encoder
         width = int(document_encoder.config.hidden_size)
         self.heads = nn.ModuleDict({"document": projection(width), "phrase": projection(width)})
-        self.temperature = temperature
-        self.reduction = reduction
+        self.settings = settings
 
     def embed_documents(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
         """Return document vectors of shape (B, D)."""
         output = self.document_encoder(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
         with torch.autocast(input_ids_BT.device.type, enabled=False):
-            return self.heads["document"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
+            pooled_BD = pool_texts(output.last_hidden_state, attention_mask_BT, self.settings.document_pooling)
+            return self.heads["document"](pooled_BD)  # type: ignore[no-any-return]
 
     def embed_phrases(self, input_ids_NT: Tensor, attention_mask_NT: Tensor) -> Tensor:
         """Return phrase vectors of shape (N, D); they do not depend on a document."""
         output = self.phrase_encoder(input_ids=input_ids_NT, attention_mask=attention_mask_NT)
         with torch.autocast(input_ids_NT.device.type, enabled=False):
-            return self.heads["phrase"](first_token(output.last_hidden_state))  # type: ignore[no-any-return]
+            pooled_ND = pool_texts(output.last_hidden_state, attention_mask_NT, self.settings.phrase_pooling)
+            return self.heads["phrase"](pooled_ND)  # type: ignore[no-any-return]
 
     def forward(
         self,
@@ -87,8 +104,8 @@ class Reranker(nn.Module):
             candidate_label,
             candidate_document,
             len(input_ids),
-            temperature=self.temperature,
-            reduction=self.reduction,
+            temperature=self.settings.temperature,
+            reduction=self.settings.reduction,
         )
         return {"loss": loss}
 
@@ -104,31 +121,48 @@ class Reranker(nn.Module):
 
     def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
         """Write encoders, tokenizer and projections (safetensors and JSON) to a folder."""
-        shared = self.document_encoder is self.phrase_encoder
         self.document_encoder.save_pretrained(folder / "document_encoder")
-        if not shared:
+        if not self.settings.shared_encoder:
             self.phrase_encoder.save_pretrained(folder / "phrase_encoder")
         tokenizer.save_pretrained(folder)
         save_heads(folder, self.heads)
-        (folder / "reranker.json").write_text(json.dumps({"shared_encoder": shared}) + "\n", encoding="utf-8")
+        write_settings(folder / RERANKER_SETTINGS, self.settings)
 
 
-def new_reranker(backbone: str, *, shared_encoder: bool, **options: Any) -> tuple[Reranker, Any]:
-    """Return an untrained reranker on a pretrained backbone, and its tokenizer; ``options`` as of the class."""
+class BeamOrder:
+    """``w/o Reranker`` of the ablation, in the place of a network: phrases keep the order of the beams."""
+
+    def __init__(self, settings: RerankingScoring) -> None:
+        self.settings = settings
+
+    def save(self, folder: Path) -> None:
+        """Write the settings, all there is, to a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_settings(folder / RERANKER_SETTINGS, self.settings)
+
+
+def new_reranker(backbone: str, settings: RerankingScoring = PAPER_RERANKING) -> tuple[Reranker, Any]:
+    """Return an untrained reranker on a pretrained backbone, and its tokenizer."""
     tokenizer = load_tokenizer(backbone)
     documents = load_encoder(backbone)
-    phrases = documents if shared_encoder else load_encoder(backbone)
-    return Reranker(documents, phrases, **options), tokenizer
+    phrases = documents if settings.shared_encoder else load_encoder(backbone)
+    return Reranker(documents, phrases, settings), tokenizer
 
 
-def load_reranker(folder: Path) -> tuple[Reranker, Any]:
-    """Return a trained reranker and its tokenizer, as :meth:`Reranker.save` wrote them."""
-    shared = json.loads((folder / "reranker.json").read_text(encoding="utf-8"))["shared_encoder"]
+def load_reranker(folder: Path) -> tuple[Reranker, Any] | None:
+    """Return a trained reranker and its tokenizer, as :meth:`Reranker.save` wrote them; None for a :class:`BeamOrder`.
+
+    Raises:
+        SimCKPError: The folder is not such a one.
+    """
+    settings = read_settings(folder / RERANKER_SETTINGS, RerankingScoring)
+    if settings.method == "none":
+        return None
     documents = AutoModel.from_pretrained(folder / "document_encoder")
     documents.pooler = None
-    phrases = documents if shared else AutoModel.from_pretrained(folder / "phrase_encoder")
+    phrases = documents if settings.shared_encoder else AutoModel.from_pretrained(folder / "phrase_encoder")
     phrases.pooler = None
-    model = Reranker(documents, phrases)
+    model = Reranker(documents, phrases, settings)
     load_heads(folder, model.heads)
     return model.eval(), load_tokenizer(str(folder))
 

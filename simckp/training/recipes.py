@@ -4,22 +4,34 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import torch
 import transformers
 from torch import distributed, nn
 
+from simckp.candidates.negatives import with_random_negatives
 from simckp.errors import SimCKPError
-from simckp.features.collation import ExtractionCollator, RerankingCollator
+from simckp.features.collation import ExtractionCollator, RerankingCollator, by_length, to_device
 from simckp.features.examples import extraction_examples, reranking_examples
 from simckp.models.extractor import new_extractor
 from simckp.models.losses import is_distributed
 from simckp.models.reranker import new_reranker
-from simckp.params import ExtractorParams, Optimisation, RerankerParams
+from simckp.params import (
+    ExtractionScoring,
+    ExtractorParams,
+    Optimisation,
+    RerankerParams,
+    RerankingScoring,
+    Section,
+)
 from simckp.records import Document, Generated, Mined
 from simckp.scoring import extraction_rankings, reranking_rankings
-from simckp.selection import Calibration, Ranking, calibrate
-from simckp.training.trainer import TrainingResult, train
+from simckp.selection import Ranking, calibrate
+from simckp.training.trainer import TrainingResult, Validation, train
+
+Scoring = TypeVar("Scoring", bound=Section)
+_LIKELIHOOD_BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +68,20 @@ def train_extractor(
     run: Run,
     *,
     contrastive_weight: float,
+    max_words: int,
 ) -> Trained:
     """Train stage 1 (eq. 5) on documents with their candidates.
 
     Documents without absent keyphrases train the extractor only; ``settings.documents`` = ``with_absent`` leaves
     them out, as the authors' code does.
+
+    Args:
+        training: Documents with their candidates.
+        validation: The same of the validation set.
+        settings: The recipe.
+        run: What is not part of it.
+        contrastive_weight: Lambda of eq. 5.
+        max_words: Words of the longest random negative.
 
     Raises:
         SimCKPError: The backbone cannot be loaded, or there is nothing to learn from.
@@ -68,22 +89,30 @@ def train_extractor(
     transformers.set_seed(run.seed)
     model, tokenizer = new_extractor(
         settings.backbone,
+        scoring_of(settings, ExtractionScoring),
         decoder_layers=settings.decoder_layers,
         contrastive_weight=contrastive_weight,
-        temperature=settings.temperature,
-        reduction=settings.reduction,
     )
     examples = partial(
         extraction_examples,
         tokenizer=tokenizer,
         max_source_tokens=settings.max_source_tokens,
         max_target_tokens=settings.max_target_tokens,
+        generate_present=not model.extracts,
     )
+    if settings.negatives == "random":
+        training = (
+            (document, with_random_negatives(document, mined, max_words=max_words, seed=run.seed))
+            for document, mined in training
+        )
     read = list(examples(training))
     used = [example for example in read if settings.documents == "all" or len(example.decoder_labels)]
     collator = ExtractionCollator(tokenizer.pad_token_id)
-    rank = partial(extraction_rankings, pad_token_id=tokenizer.pad_token_id)
-    result = _train(model, used, list(examples(validation)), collator, rank, settings, run)
+    if model.extracts:
+        validate = _validation(extraction_rankings, list(examples(validation)), tokenizer, run)
+    else:
+        validate = partial(_likelihood, examples=list(examples(validation)), collator=collator)
+    result = _train(model, used, collator, validate, settings, run)
     return Trained(model, tokenizer, result, _counts(read, used))
 
 
@@ -102,12 +131,7 @@ def train_reranker(
         SimCKPError: The backbone cannot be loaded, or there is nothing to learn from.
     """
     transformers.set_seed(run.seed)
-    model, tokenizer = new_reranker(
-        settings.backbone,
-        shared_encoder=settings.shared_encoder,
-        temperature=settings.temperature,
-        reduction=settings.reduction,
-    )
+    model, tokenizer = new_reranker(settings.backbone, scoring_of(settings, RerankingScoring))
     examples = partial(
         reranking_examples,
         tokenizer=tokenizer,
@@ -122,23 +146,24 @@ def train_reranker(
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
     collator = RerankingCollator(tokenizer.pad_token_id)
-    rank = partial(reranking_rankings, pad_token_id=tokenizer.pad_token_id)
-    result = _train(model, used, list(examples(validation)), collator, rank, settings, run)
+    validate = _validation(reranking_rankings, list(examples(validation)), tokenizer, run)
+    result = _train(model, used, collator, validate, settings, run)
     return Trained(model, tokenizer, result, _counts(read, used))
+
+
+def scoring_of(settings: Section, kind: type[Scoring]) -> Scoring:
+    """Return the part of a stage's settings that its network keeps in its folder."""
+    return kind(**{name: getattr(settings, name) for name in kind.model_fields})
 
 
 def _train(
     model: nn.Module,
     examples: list[Any],
-    validation: list[Any],
     collator: Callable[[list[Any]], dict[str, Any]],
-    rank: Callable[..., list[Ranking]],
+    validate: Callable[[nn.Module], Validation],
     settings: Optimisation,
     run: Run,
 ) -> TrainingResult:
-    def validate(network: nn.Module) -> Calibration:
-        return calibrate(_ranked_by_all(partial(rank, network), validation), minimum=run.minimum)
-
     return train(
         model,
         examples,
@@ -150,6 +175,40 @@ def _train(
         lengths=[len(example.input_ids) for example in examples],
         bar=run.bar,
     )
+
+
+def _validation(
+    rank: Callable[..., list[Ranking]], examples: list[Any], tokenizer: Any, run: Run
+) -> Callable[[nn.Module], Validation]:
+    """Return the validation of a network that scores: F1@M at the calibrated threshold, and with each best cut."""
+
+    def validate(network: nn.Module) -> Validation:
+        ranked = _ranked_by_all(partial(rank, network, pad_token_id=tokenizer.pad_token_id), examples)
+        found = calibrate(ranked, minimum=run.minimum)
+        return Validation(
+            goal=found.f1_at_m,
+            figures={
+                "f1_at_m": found.f1_at_m,
+                "oracle_f1_at_m": found.oracle_f1_at_m,
+                "threshold": found.threshold,
+            },
+        )
+
+    return validate
+
+
+@torch.inference_mode()
+def _likelihood(network: nn.Module, examples: list[Any], collator: Callable[[list[Any]], dict[str, Any]]) -> Validation:
+    """Validate a network that only generates: the mean log-likelihood a token of the targets (eq. 4)."""
+    device = next(network.parameters()).device
+    total, count = 0.0, 0
+    for positions in by_length([len(example.input_ids) for example in examples], _LIKELIHOOD_BATCH):
+        batch = [examples[position] for position in positions if len(examples[position].decoder_labels)]
+        if batch:
+            total -= len(batch) * float(network(**to_device(collator(batch), device))["mle"])
+            count += len(batch)
+    value = total / max(count, 1)
+    return Validation(goal=value, figures={"log_likelihood": value})
 
 
 def _ranked_by_all(rank: Callable[..., list[Ranking]], examples: list[Any]) -> list[Ranking]:

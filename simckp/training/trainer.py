@@ -9,27 +9,36 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_model, save_model
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import Dataset, Sampler
-from transformers import EarlyStoppingCallback, Trainer, TrainingArguments
+from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
 from simckp.models.throughput import matmul_peak
 from simckp.params import Optimisation
-from simckp.selection import Calibration
 from simckp.training.dropout import ByteDropout
 from simckp.training.sampling import LengthGroupedSampler
 
 _LOG = logging.getLogger(__name__)
-_WEIGHTS = "model.safetensors"
+_WEIGHTS, _LAST_WEIGHTS = "model.safetensors", "last.safetensors"
 _CHECKPOINTS_KEPT = 2
-GOAL = "f1_at_m"
+GOAL = "goal"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What a network is worth on the validation set: ``goal`` chooses the checkpoint (higher is better)."""
+
+    goal: float
+    figures: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +48,13 @@ class TrainingResult:
     Attributes:
         steps: Optimiser steps done.
         best_step: Step whose weights were kept.
-        best_f1_at_m: F1@M at the calibrated threshold on validation, at that step.
+        best_goal: What was to be maximised on validation, at that step.
         history: One row a log entry: step, epoch, losses, learning rate, validation figures.
     """
 
     steps: int
     best_step: int
-    best_f1_at_m: float
+    best_goal: float
     history: list[dict[str, float]]
 
 
@@ -68,22 +77,29 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
     """A Trainer for networks that return a dictionary with ``loss``, validated by a function of the model.
 
     Args:
-        validate: Called with the model in evaluation mode; returns the calibration on the validation set. With several
+        validate: Called with the model in evaluation mode; returns its worth on the validation set. With several
             processes, each calls it and all must get the same.
         sampler: Order of the training examples; None for a random one.
         byte_dropout: Whether dropout on the CPU may be that of :class:`simckp.training.dropout.ByteDropout`.
+        ema_decay: Of the moving average of the weights, which is then what is validated and kept; 0 for none.
         **options: As of ``transformers.Trainer``.
     """
 
     def __init__(
         self,
         *,
-        validate: Callable[[nn.Module], Calibration],
+        validate: Callable[[nn.Module], Validation],
         sampler: Sampler[int] | None,
         byte_dropout: bool,
+        ema_decay: float,
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        self._average: AveragedModel | None = None
+        if ema_decay:
+            average = get_ema_multi_avg_fn(ema_decay)  # type: ignore[no-untyped-call]
+            self._average = AveragedModel(self.model, multi_avg_fn=average)
+            self.add_callback(_AfterStep(partial(self._average.update_parameters, self.model)))
         self._validate, self._sampler, self._byte_dropout = validate, sampler, byte_dropout
         self._parts: dict[str, list[torch.Tensor]] = {}
         self._tokens, self._operations, self._since = 0, 0.0, time.perf_counter()
@@ -134,32 +150,51 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
         return speed
 
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
-        """Calibrate on the validation set and report F1@M at the threshold, with the oracle's beside it."""
-        model, started = self.model, time.perf_counter()
+        """Validate, and report what was found."""
+        model, started = self._kept(), time.perf_counter()
         model.eval()
         found = self._validate(model)
         model.train()
         self._since += time.perf_counter() - started
-        metrics = {
-            f"{metric_key_prefix}_{GOAL}": found.f1_at_m,
-            f"{metric_key_prefix}_oracle_{GOAL}": found.oracle_f1_at_m,
-            f"{metric_key_prefix}_threshold": found.threshold,
-        }
+        figures = {GOAL: found.goal} | found.figures
+        metrics = {f"{metric_key_prefix}_{name}": value for name, value in figures.items()}
         self.log(dict(metrics))
         self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
+    def _kept(self) -> nn.Module:
+        """Return the network that is validated and kept."""
+        return self.model if self._average is None else self._average.module
+
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         folder = Path(output_dir or self.args.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        save_model(self.model, str(folder / _WEIGHTS))
+        save_model(self._kept(), str(folder / _WEIGHTS))
+        if self._average is not None:
+            save_model(self.model, str(folder / _LAST_WEIGHTS))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        load_model(model or self.model, str(Path(resume_from_checkpoint) / _WEIGHTS))
+        folder = Path(resume_from_checkpoint)
+        if self._average is None:
+            load_model(model or self.model, str(folder / _WEIGHTS))
+        else:
+            load_model(model or self.model, str(folder / _LAST_WEIGHTS))
+            load_model(self._average.module, str(folder / _WEIGHTS))
+            self._average.n_averaged.fill_(1)  # not zero: the average goes on
 
     def _load_best_model(self) -> None:
         if self.state.best_model_checkpoint is not None:
             load_model(self.model, str(Path(self.state.best_model_checkpoint) / _WEIGHTS))
+
+
+class _AfterStep(TrainerCallback):  # type: ignore[misc]
+    """Calls a function after every optimiser step."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self._call()
 
 
 def process_count() -> int:
@@ -242,7 +277,7 @@ def train(
     model: nn.Module,
     examples: list[Any],
     collator: Callable[[list[Any]], dict[str, torch.Tensor]],
-    validate: Callable[[nn.Module], Calibration],
+    validate: Callable[[nn.Module], Validation],
     settings: Optimisation,
     *,
     seed: int,
@@ -280,6 +315,7 @@ def train(
         sampler=sampler,
         # A compiled network and a recomputed forward pass do not see what stands between them and their functions.
         byte_dropout=not (settings.compile or settings.gradient_checkpointing or torch.cuda.is_available()),
+        ema_decay=settings.ema_decay,
         args=arguments,
         data_collator=collator,
         train_dataset=ExampleDataset(examples),
@@ -295,6 +331,6 @@ def train(
     return TrainingResult(
         steps=state.global_step,
         best_step=int(best.rpartition("-")[2] or state.global_step),
-        best_f1_at_m=float(state.best_metric or 0.0),
+        best_goal=float(state.best_metric or 0.0),
         history=[{key: float(value) for key, value in entry.items()} for entry in state.log_history],
     )

@@ -104,7 +104,7 @@ def test_reranking_scores(pairs: Any, tiny_bert: Any) -> None:
     from simckp.models.reranker import new_reranker
 
     torch.manual_seed(0)
-    model, tokenizer = new_reranker(str(tiny_bert), shared_encoder=True)
+    model, tokenizer = new_reranker(str(tiny_bert))
     model.eval()
     rows = [
         RerankingExample(

@@ -21,7 +21,7 @@ from simckp.models.extractor import new_extractor
 from simckp.models.reranker import new_reranker
 model, tokenizer = new_extractor("someone/tiny-bert", decoder_layers=1)
 print(model.backbone.config.encoder.hidden_size, len(tokenizer))
-print(type(new_reranker("someone/tiny-bert", shared_encoder=True)[0].document_encoder).__name__)
+print(type(new_reranker("someone/tiny-bert")[0].document_encoder).__name__)
 """
 
 

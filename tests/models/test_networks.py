@@ -11,7 +11,7 @@ from simckp.features.collation import ExtractionCollator, RerankingCollator
 from simckp.features.examples import extraction_examples, reranking_examples
 from simckp.models.backbones import SEPARATOR, load_tokenizer, locate
 from simckp.models.extractor import load_extractor, new_extractor
-from simckp.models.reranker import load_reranker, new_reranker
+from simckp.models.reranker import PAPER_RERANKING, load_reranker, new_reranker
 from simckp.records import Generated, GeneratedPhrase
 
 LENGTHS = {"max_source_tokens": 32, "max_target_tokens": 32}
@@ -22,7 +22,7 @@ def test_loss_is_the_weighted_sum_of_its_terms(extractor: Any, pairs: Any) -> No
     batch = ExtractionCollator(tokenizer.pad_token_id)(list(extraction_examples(pairs, tokenizer, **LENGTHS)))
     model.eval()
     found = model(**batch)
-    assert found["loss"].item() == pytest.approx((found["mle"] + 0.3 * found["contrastive"]).item())
+    assert found["loss"].item() == pytest.approx((found["mle"] + 0.3 * found["extraction"]).item())
     assert found["mle"].item() > 0
     found["loss"].backward()
     without = [name for name, weight in model.named_parameters() if weight.grad is None]
@@ -89,7 +89,7 @@ def generated(identifier: str, phrases: list[tuple[str, bool]]) -> Generated:
 @pytest.mark.parametrize("shared", [True, False])
 def test_reranker(tiny_bert: Path, pairs: Any, tmp_path: Path, shared: bool) -> None:
     torch.manual_seed(0)
-    model, tokenizer = new_reranker(str(tiny_bert), shared_encoder=shared)
+    model, tokenizer = new_reranker(str(tiny_bert), PAPER_RERANKING.model_copy(update={"shared_encoder": shared}))
     assert (model.document_encoder is model.phrase_encoder) == shared
     rows = [
         (pairs[0][0], generated("d0", [("graph theory", True), ("deep search", False), ("new graph", False)])),

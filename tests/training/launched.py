@@ -33,7 +33,7 @@ def main(backbone: str, folder: str, result: str, kill_at: str) -> None:
     pairs = make_pairs()
     chosen = settings(Path(backbone))
     run = Run(seed=7, folder=Path(folder), minimum=5)
-    trained = train_extractor(pairs, pairs, chosen, run, contrastive_weight=0.3)
+    trained = train_extractor(pairs, pairs, chosen, run, contrastive_weight=0.3, max_words=6)
     if rank == 0:
         sums = {name: float(weight.double().sum()) for name, weight in trained.model.state_dict().items()}
         Path(result).write_text(json.dumps({"history": trained.result.history, "sums": sums}), encoding="utf-8")

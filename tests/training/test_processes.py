@@ -56,7 +56,7 @@ def curve(found: Any, column: str) -> list[float]:
 def test_two_processes_train_as_one_and_go_on_after_one_is_killed(steady_bert: Path, tmp_path: Path) -> None:
     one = launch(steady_bert, tmp_path / "one", processes=1)
     two = launch(steady_bert, tmp_path / "two", processes=2)
-    for column in ("loss", "mle", "contrastive", "eval_f1_at_m", "eval_threshold"):
+    for column in ("loss", "mle", "extraction", "eval_f1_at_m", "eval_threshold"):
         assert curve(two, column) == pytest.approx(curve(one, column), abs=2e-3), column
         assert len(curve(one, column)) == 4
     for name, total in one["sums"].items():

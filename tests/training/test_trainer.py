@@ -10,17 +10,13 @@ import torch
 from simckp.errors import SimCKPError
 from simckp.params import ExtractorParams, RerankerParams
 from simckp.records import Generated, GeneratedPhrase
-from simckp.selection import Calibration
 from simckp.training import trainer
 from simckp.training.recipes import Run, train_extractor, train_reranker
-from simckp.training.trainer import train
+from simckp.training.trainer import Validation, train
 
-EXTRACTOR = {
+OPTIMISATION = {
     "backbone": "",
-    "decoder_layers": 1,
     "max_source_tokens": 32,
-    "max_target_tokens": 16,
-    "documents": "all",
     "temperature": 0.1,
     "reduction": "mean",
     "learning_rate": 3e-3,
@@ -35,6 +31,22 @@ EXTRACTOR = {
     "precision": "float32",
     "gradient_checkpointing": False,
     "compile": False,
+    "ema_decay": 0.0,
+    "method": "contrastive",
+    "document_pooling": "first",
+}
+EXTRACTOR = OPTIMISATION | {
+    "negatives": "hard",
+    "phrase_pooling": "sum",
+    "decoder_layers": 1,
+    "max_target_tokens": 16,
+    "documents": "all",
+}
+RERANKER = OPTIMISATION | {
+    "phrase_pooling": "first",
+    "shared_encoder": True,
+    "positives": "generated",
+    "max_phrase_tokens": 8,
 }
 
 
@@ -44,15 +56,15 @@ def settings(folder: Path, **changes: Any) -> ExtractorParams:
 
 def fit(pairs: Any, tiny_bert: Path, folder: Path, **changes: Any) -> Any:
     run = Run(seed=7, folder=folder, minimum=5)
-    return train_extractor(pairs, pairs, settings(tiny_bert, **changes), run, contrastive_weight=0.3)
+    return train_extractor(pairs, pairs, settings(tiny_bert, **changes), run, contrastive_weight=0.3, max_words=6)
 
 
 def test_losses_fall_and_the_curve_is_logged(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     trained = fit(pairs, tiny_bert, tmp_path, epochs=12)
-    losses = [row for row in trained.result.history if "contrastive" in row]
-    assert losses[-1]["contrastive"] < losses[0]["contrastive"]
+    losses = [row for row in trained.result.history if "extraction" in row]
+    assert losses[-1]["extraction"] < losses[0]["extraction"]
     assert losses[-1]["mle"] < losses[0]["mle"]
-    assert losses[0]["loss"] == pytest.approx(losses[0]["mle"] + 0.3 * losses[0]["contrastive"], rel=1e-3)
+    assert losses[0]["loss"] == pytest.approx(losses[0]["mle"] + 0.3 * losses[0]["extraction"], rel=1e-3)
     assert trained.result.steps == 36
     assert trained.counts == {"documents": 6, "documents_used": 6, "documents_truncated": 0}
 
@@ -89,7 +101,7 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(
         fit(pairs, tiny_bert, tmp_path / "killed")
     resumed = fit(pairs, tiny_bert, tmp_path / "killed")
     assert seen == [3, 6, 9, 9, 12]  # not from zero
-    assert resumed.result.best_f1_at_m == pytest.approx(whole.result.best_f1_at_m)
+    assert resumed.result.best_goal == pytest.approx(whole.result.best_goal)
     for name, weight in whole.model.state_dict().items():
         torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
 
@@ -102,7 +114,7 @@ def test_half_a_checkpoint_is_not_resumed(pairs: Any, tiny_bert: Path, tmp_path:
     assert found is not None
     assert found.name != "checkpoint-12"
     assert not (tmp_path / "checkpoint-12").exists()
-    assert fit(pairs, tiny_bert, tmp_path).result.best_f1_at_m == pytest.approx(whole.result.best_f1_at_m)
+    assert fit(pairs, tiny_bert, tmp_path).result.best_goal == pytest.approx(whole.result.best_goal)
     assert trainer.last_checkpoint(tmp_path / "none") is None
 
 
@@ -128,7 +140,7 @@ def test_accumulation_equals_the_larger_batch(
             model,
             [1.0, 2.0, 3.0, 4.0],
             lambda rows: {"values": torch.tensor(rows)},
-            lambda _: Calibration(0.0, 1, 0.5, 0.5),
+            lambda _: Validation(0.5, {}),
             settings(tiny_bert, batch_size=size, gradient_accumulation=accumulation, epochs=1, max_grad_norm=1e9),
             seed=1,
             folder=tmp_path / f"{size}-{accumulation}",
@@ -150,9 +162,9 @@ def test_early_stopping_keeps_the_best_weights(tiny_bert: Path, tmp_path: Path) 
     quality = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
     weights = []
 
-    def validate(model: Any) -> Calibration:
+    def validate(model: Any) -> Validation:
         weights.append(float(model.weight))
-        return Calibration(0.0, 1, next(quality), 1.0)
+        return Validation(next(quality), {})
 
     model = Scalar()
     result = train(
@@ -164,18 +176,13 @@ def test_early_stopping_keeps_the_best_weights(tiny_bert: Path, tmp_path: Path) 
         seed=1,
         folder=tmp_path,
     )
-    assert (result.steps, result.best_step, result.best_f1_at_m) == (4, 2, 0.9)
+    assert (result.steps, result.best_step, result.best_goal) == (4, 2, 0.9)
     assert float(model.weight) == pytest.approx(weights[1])
 
 
 def test_only_documents_with_absent_keyphrases_on_request(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     trained = fit(pairs, tiny_bert, tmp_path, documents="with_absent", epochs=1)
     assert trained.counts["documents_used"] == 3
-
-
-RERANKER = {
-    key: value for key, value in EXTRACTOR.items() if key not in ("decoder_layers", "max_target_tokens", "documents")
-}
 
 
 def generations(pairs: Any, *, right: bool) -> list[Any]:
@@ -191,10 +198,7 @@ def generations(pairs: Any, *, right: bool) -> list[Any]:
 
 def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     rows = generations(pairs, right=True)
-    chosen = RerankerParams(
-        **(RERANKER | {"backbone": str(tiny_bert), "shared_encoder": True, "positives": "generated"}),
-        max_phrase_tokens=8,
-    ).model_copy(update={"epochs": 15})
+    chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert), "epochs": 15}))
     trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
     losses = [row["loss"] for row in trained.result.history if "loss" in row]
     assert losses[-1] < losses[0]
@@ -202,10 +206,7 @@ def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert
 
 def test_without_a_right_phrase_the_reranker_says_what_to_do(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     rows = generations(pairs, right=False)
-    chosen = RerankerParams(
-        **(RERANKER | {"backbone": str(tiny_bert), "shared_encoder": True, "positives": "generated"}),
-        max_phrase_tokens=8,
-    )
+    chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert)}))
     run = Run(seed=7, folder=tmp_path / "a", minimum=0)
     with pytest.raises(SimCKPError, match=r"none of 6 training documents .* reranker\.positives=generated_and_gold"):
         train_reranker(rows, rows, chosen, run)
@@ -265,3 +266,56 @@ def test_compiled_networks_train_alike(
 def test_speed_stands_in_the_log(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     entries = [row for row in fit(pairs, tiny_bert, tmp_path, epochs=1).result.history if "loss" in row]
     assert all(row["tokens_per_second"] > 0 and 0 < row["mfu"] < 1 for row in entries)
+
+
+def test_the_average_of_the_weights_is_kept(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    averages: list[dict[str, torch.Tensor]] = []
+    evaluate = trainer.ContrastiveTrainer.evaluate
+
+    def recorded(self: Any, *arguments: Any, **options: Any) -> Any:
+        last = {name: weight.clone() for name, weight in self.model.state_dict().items()}
+        before = averages[-1] if averages else last
+        averages.append({name: 0.5 * before[name] + 0.5 * weight for name, weight in last.items()})
+        return evaluate(self, *arguments, **options)
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "evaluate", recorded)
+    trained = fit(pairs, tiny_bert, tmp_path, ema_decay=0.5, epochs=1, evaluate_every=1)
+    expected = averages[trained.result.best_step - 1]
+    for name, weight in trained.model.state_dict().items():
+        torch.testing.assert_close(weight, expected[name], msg=name)
+
+
+def test_a_killed_training_goes_on_with_its_average(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    whole = fit(pairs, tiny_bert, tmp_path / "whole", ema_decay=0.9)
+    fit(pairs, tiny_bert, tmp_path / "part", ema_decay=0.9)
+    shutil.rmtree(tmp_path / "part/checkpoint-12")
+    resumed = fit(pairs, tiny_bert, tmp_path / "part", ema_decay=0.9)
+    for name, weight in whole.model.state_dict().items():
+        torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
+
+
+@pytest.mark.parametrize("method", ["binary_classification", "sequence_labelling"])
+def test_the_ablations_learn(pairs: Any, tiny_bert: Path, tmp_path: Path, method: str) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, method=method)
+    found = [row["extraction"] for row in trained.result.history if "extraction" in row]
+    assert found[-1] < found[0]
+    assert trained.model.settings.method == method
+
+
+@pytest.mark.parametrize("negatives", ["random", "in_batch"])
+def test_other_negatives(pairs: Any, tiny_bert: Path, tmp_path: Path, negatives: str) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path / "other", negatives=negatives)
+    hard = fit(pairs, tiny_bert, tmp_path / "hard")
+    assert losses(trained)[-1] < losses(trained)[0]
+    assert losses(trained) != losses(hard)
+
+
+def test_a_generator_alone_learns_present_keyphrases_too(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, method="generation", documents="with_absent")
+    assert trained.counts["documents_used"] == 6  # each has a keyphrase of either kind
+    curve = [row["eval_log_likelihood"] for row in trained.result.history if "eval_log_likelihood" in row]
+    assert curve[-1] > curve[0]
+    assert trained.result.best_goal == max(curve)
+    assert not any(name.startswith("scorer") for name in trained.model.state_dict())

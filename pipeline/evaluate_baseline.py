@@ -1,0 +1,48 @@
+"""evaluate_baseline: documents, a baseline's scores -> metrics of every evaluated set. Argument: baseline."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipeline.runner import Stage, progress, run, write_json
+from simckp import datasets
+from simckp.calibration import calibrate_kinds
+from simckp.evaluation.evaluate import Evaluator
+from simckp.params import VALID
+from simckp.prediction import paired_kinds, predict
+from simckp.records import Generated
+
+
+def main(name: str) -> None:
+    """Cut a baseline's scores as the network's are cut, and score what is left."""
+    folder = Path("data/baselines", name)
+    uses = ["evaluated", "evaluation", "selection"]
+    with Stage("evaluate_baseline", name, uses=uses, inputs=[Path("data/documents"), folder]) as stage:
+        selection, settings = stage.params.selection, stage.params.evaluation
+        valid = datasets.read_dataset(folder / VALID, name="scores")
+        cuts = {
+            row["kind"]: row
+            for row in calibrate_kinds(valid, minimum=selection.minimum, fixed=selection.value)
+            if row["method"] == selection.method
+        }
+
+        def rows(set_name: str) -> Iterator[Any]:
+            documents = datasets.read_dataset(Path("data/documents", set_name), name="documents")
+            pairs = paired_kinds(datasets.read_dataset(folder / set_name, name="scores"))
+            for document, pair in zip(documents, pairs, strict=True):
+                (predicted,) = predict([pair], thresholds=cuts, minimum=selection.minimum)
+                yield document, predicted, Generated(id=document["id"], phrases=[], truncated=False)
+
+        found = {}
+        for set_name in stage.params.evaluated:
+            evaluator = Evaluator(set_name, 0, [settings.profile])
+            for _ in evaluator.score(progress(rows(set_name), f"{stage.title}: {set_name}")):
+                pass
+            found[set_name] = evaluator.metrics(
+                settings.profile, resamples=settings.resamples, confidence=settings.confidence
+            )
+        write_json(Path(f"metrics/baselines/{name}.json"), found)
+
+
+if __name__ == "__main__":
+    run(main, arguments=1)
