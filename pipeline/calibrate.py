@@ -13,9 +13,10 @@ def main(seed: str) -> None:
     source = Path("data/scores", seed, VALID)
     uses = ["selection.minimum", "selection.value", "shard_rows"]
     with Stage("calibrate", seed, uses=uses, inputs=[source]) as stage:
-        selection = stage.params.selection
         found = calibrate_kinds(
-            datasets.read_dataset(source, name="scores"), minimum=selection.minimum, fixed=selection.value
+            datasets.read_dataset(source, name="scores"),
+            minimum=stage.params.selection.minimum,
+            fixed=stage.params.selection.value,
         )
         datasets.write_dataset(
             Path("data/thresholds", seed), found, name="thresholds", shard_rows=stage.params.shard_rows

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipeline.layout import prune_baselines
 from pipeline.runner import Stage, progress, run, write_json
 from simckp import datasets
 from simckp.calibration import calibrate_kinds
@@ -18,6 +19,7 @@ def main(name: str) -> None:
     folder = Path("data/baselines", name)
     uses = ["evaluated", "evaluation", "selection"]
     with Stage("evaluate_baseline", name, uses=uses, inputs=[Path("data/documents"), folder]) as stage:
+        prune_baselines(stage.params)
         selection, settings = stage.params.selection, stage.params.evaluation
         valid = datasets.read_dataset(folder / VALID, name="scores")
         cuts = {

@@ -1,19 +1,25 @@
-"""report: documents, metrics, plots, predictions -> reports/index.html and reports/results.md."""
+"""report: documents, metrics, plots, predictions, comparisons -> reports/index.html and reports/results.md."""
 
-import csv
 import json
 import logging
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pipeline.layout import CURVES, NETWORKS, curve_path, prune_results
+from pipeline.layout import COMPARISONS, prune_results
+from pipeline.pictures import embedding_spaces, length_curve, training_curves
 from pipeline.runner import Stage, run
 from simckp import datasets
-from simckp.evaluation.figures import Curve, training_curve
 from simckp.evaluation.page import example, render_html, render_markdown
 from simckp.evaluation.statistics import set_statistics
-from simckp.evaluation.tables import interval_table, profile_table, result_tables, statistics_table
+from simckp.evaluation.tables import (
+    Table,
+    cut_table,
+    interval_table,
+    profile_table,
+    result_tables,
+    statistics_table,
+)
 
 METRICS, DOCUMENTS, PREDICTIONS = Path("metrics"), Path("data/documents"), Path("data/predictions")
 REPORTS = Path("reports")
@@ -21,7 +27,7 @@ REPORTS = Path("reports")
 
 def main() -> None:
     """Write the page and the tables of all evaluated sets."""
-    uses = ["corpora", "evaluated", "seeds", "lambda", "evaluation", "report"]
+    uses = ["corpora", "evaluated", "seeds", "lambda", "evaluation", "report", "baselines"]
     with Stage("report", uses=uses) as stage:
         params = stage.params
         seeds = [str(seed) for seed in params.seeds]
@@ -31,9 +37,14 @@ def main() -> None:
         statistics = {
             name: set_statistics(datasets.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
         }
+        baselines: dict[str, Any] = {name: _read(f"baselines/{name}.json") for name in params.baselines}
+        cuts = {name: [_read(f"cuts/{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
+        comparisons = [Table(**table) for table in json.loads(COMPARISONS.read_text(encoding="utf-8"))]
         tables = [
-            *result_tables(metrics),
+            *result_tables(metrics, baselines),
             interval_table(metrics, confidence=params.evaluation.confidence),
+            cut_table(cuts),
+            *comparisons,
             profile_table(profiles),
             statistics_table(statistics),
         ]
@@ -45,14 +56,20 @@ def main() -> None:
                 params.report.examples,
             )
         ]
-        curves = [_curve(name, seed) for seed in seeds for name in NETWORKS]
         profile = params.evaluation.profile
         facts = {"lambda": params.lambda_, "seeds": ", ".join(seeds), "sets": ", ".join(params.evaluated)}
         markdown = render_markdown(tables, profile=profile)
         REPORTS.mkdir(exist_ok=True)
         (REPORTS / "results.md").write_text(markdown, encoding="utf-8")
         (REPORTS / "index.html").write_text(
-            render_html(tables=tables, curves=curves, examples=examples, profile=profile, facts=facts),
+            render_html(
+                tables=tables,
+                curves=training_curves(seeds),
+                pictures=[*embedding_spaces(seeds), *length_curve()],
+                examples=examples,
+                profile=profile,
+                facts=facts,
+            ),
             encoding="utf-8",
         )
         logging.getLogger("pipeline").info("report: %s", REPORTS / "index.html")
@@ -60,14 +77,6 @@ def main() -> None:
 
 def _read(name: str) -> Any:
     return json.loads((METRICS / name).read_text(encoding="utf-8"))
-
-
-def _curve(name: str, seed: str) -> Curve:
-    rows: list[dict[str, str]] = []
-    for curve in CURVES:
-        with curve_path(name, seed, curve).open(encoding="utf-8", newline="") as source:
-            rows += csv.DictReader(source)
-    return training_curve(rows, title=f"{name}, seed {seed}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ Each ranks the phrases of a text; what follows (thresholds, best-five rule, eval
 """
 
 import importlib
+import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -90,25 +92,23 @@ def _library(module: str) -> Any:
 
 
 def _tfidf(training: Path) -> Ranker:
-    """TF-IDF of word n-grams without stop words at their ends (scikit-learn); frequencies of the training set."""
+    """TF-IDF of word n-grams without stop words (scikit-learn); document frequencies of the training set.
+
+    An n-gram that the training set does not have counts as one of none of its documents.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    texts = (row["text"] for row in datasets.read_dataset(training, name="documents"))
-    vectorizer = TfidfVectorizer(ngram_range=(1, _MAX_WORDS), stop_words="english", sublinear_tf=True).fit(texts)
-    names = vectorizer.get_feature_names_out()
+    texts = [row["text"] for row in datasets.read_dataset(training, name="documents")]
+    vectorizer = TfidfVectorizer(ngram_range=(1, _MAX_WORDS), stop_words="english").fit(texts)
+    known = dict(zip(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist(), strict=True))
+    unknown, n_grams = math.log(1 + len(texts)) + 1.0, vectorizer.build_analyzer()
 
-    def rank(batch: list[str]) -> list[Ranked]:
-        rows = vectorizer.transform(batch)
-        found = []
-        for index in range(len(batch)):
-            row = rows[index]
-            weighted = zip(row.data.tolist(), names[row.indices].tolist(), strict=True)
-            found.append(
-                [(phrase, weight) for weight, phrase in sorted(weighted, key=lambda pair: (-pair[0], pair[1]))]
-            )
-        return found
+    def rank(text: str) -> Ranked:
+        counts = Counter(n_grams(text))
+        weights = ((phrase, (1.0 + math.log(n)) * known.get(phrase, unknown)) for phrase, n in counts.items())
+        return sorted(weights, key=lambda pair: (-pair[1], pair[0]))
 
-    return rank
+    return lambda batch: list(map(rank, batch))
 
 
 def _yake() -> Ranker:

@@ -200,9 +200,10 @@ class Evaluation(Section):
 
 
 class Report(Section):
-    """The page: how many documents are shown with their keyphrases, per set."""
+    """The page: how many documents a set are shown with their keyphrases, and of which set one is drawn by t-SNE."""
 
     examples: Annotated[int, Field(ge=0)]
+    visualised: str
 
 
 class Execution(Section):
@@ -245,6 +246,8 @@ class Params(Section):
                 raise ValueError(f"corpora.{name} is missing: training and calibration need it")
         if unknown := [name for name in self.evaluated if name not in self.corpora or name == TRAIN]:
             raise ValueError(f"evaluated: {unknown[0]!r} is none of {[n for n in self.corpora if n != TRAIN]}")
+        if self.report.visualised not in self.evaluated:
+            raise ValueError(f"report.visualised: {self.report.visualised!r} is none of {self.evaluated}")
         if VALID not in self.evaluated:
             raise ValueError(f"evaluated: must list {VALID!r}, on which thresholds are calibrated")
         if odd := [name for name in self.corpora if not name.replace("_", "").isalnum() or not name.isascii()]:

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from simckp.models.extractor import new_extractor
-from simckp.models.reranker import new_reranker
+from simckp.models.reranker import PAPER_RERANKING, BeamOrder, new_reranker
+from simckp.models.scorers import PAPER_SCORING
 from simckp.prediction import paired_kinds, predict
-from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase
-from simckp.scoring import score_absent, score_present
-from simckp.selection import calibrate_kinds
+from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase, Threshold
+from simckp.scoring import beam_scores, score_absent, score_documents, score_present
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tin
     for row, (_, mined) in zip(rows, pairs, strict=True):
         assert len(row["phrases"]) + row["unscored"] == len(mined["phrases"])
         assert row["unscored"] > 0
-    (predicted,) = predict([(rows[0], absent_row("d0"))], thresholds={"present": 1.0, "absent": 1.0}, minimum=5)
+    (predicted,) = predict([(rows[0], absent_row("d0"))], thresholds=cuts(1.0, 1.0), minimum=5)
     assert predicted["truncated"]
     assert f"{rows[0]['unscored']} candidates lie beyond the length that the extractor reads" in predicted["warnings"]
 
@@ -97,6 +97,23 @@ def scored(kind: str, *scores: float, labels: tuple[bool, ...] = ()) -> Scored:
     return Scored(id="d0", kind=kind, phrases=phrases, targets=sum(flags), truncated=False, unscored=0)
 
 
+def cuts(present: float, absent: float) -> dict[str, Threshold]:
+    return {
+        kind: Threshold(
+            kind=kind,
+            method="fixed",
+            value=value,
+            intercept=0.0,
+            features=[],
+            coefficients=[],
+            f1_at_m=0.0,
+            oracle_f1_at_m=0.0,
+            documents=0,
+        )
+        for kind, value in (("present", present), ("absent", absent))
+    }
+
+
 def absent_row(identifier: str) -> Scored:
     row = scored("absent")
     row["id"] = identifier
@@ -106,17 +123,15 @@ def absent_row(identifier: str) -> Scored:
 def test_predictions_above_the_threshold_or_the_best_five() -> None:
     present = scored("present", 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
     absent = scored("absent", 0.6, 0.2)
-    (predicted,) = predict([(present, absent)], thresholds={"present": 0.35, "absent": 0.5}, minimum=5)
+    (predicted,) = predict([(present, absent)], thresholds=cuts(0.35, 0.5), minimum=5)
     kinds = [phrase["kind"] for phrase in predicted["phrases"]]
     assert kinds == ["present"] * 6 + ["absent"] * 2  # six above, and both that exist
-    (predicted,) = predict([(present, absent)], thresholds={"present": 0.85, "absent": 0.5}, minimum=0)
+    (predicted,) = predict([(present, absent)], thresholds=cuts(0.85, 0.5), minimum=0)
     assert [phrase["score"] for phrase in predicted["phrases"]] == [0.9, 0.6]
 
 
 def test_an_empty_document_gives_nothing_and_says_why() -> None:
-    (predicted,) = predict(
-        [(scored("present"), scored("absent"))], thresholds={"present": 0.0, "absent": 0.0}, minimum=5
-    )
+    (predicted,) = predict([(scored("present"), scored("absent"))], thresholds=cuts(0.0, 0.0), minimum=5)
     assert predicted["phrases"] == []
     assert predicted["warnings"] == ["no candidate phrase in the text", "no absent phrase was generated"]
 
@@ -128,12 +143,54 @@ def test_kinds_come_in_pairs() -> None:
         list(paired_kinds(rows[::-1]))
 
 
-def test_each_kind_has_its_threshold() -> None:
-    rows = [
-        scored("present", 0.9, 0.5, labels=(True, False)),  # cut 0.7
-        scored("absent", 0.4, 0.2, labels=(True, False)),  # cut 0.3
+def test_beam_order_keeps_ranks_and_gives_spans_of_mined_candidates(pairs: Any) -> None:
+    document, mined = pairs[0]  # "we study sparse graphs", gold: sparse graphs, graph theory
+    phrases = [
+        GeneratedPhrase(key=k, surface=k, beams=1, best_rank=rank, log_prob=p, present=here, label=label)
+        for k, rank, p, here, label in [
+            ("sparse graphs", 0, -0.1, True, True),
+            ("graph theory", 0, -0.1, False, True),
+            ("study graphs", 1, -0.5, False, False),
+            ("we", 2, -0.9, True, False),
+        ]
     ]
-    found = {row["kind"]: row for row in calibrate_kinds(rows, method="mean_of_best_cuts", minimum=0)}
-    assert found["present"]["value"] == pytest.approx(0.7)
-    assert found["absent"]["value"] == pytest.approx(0.3)
-    assert found["present"]["f1_at_m"] == pytest.approx(1.0)
+    generated = Generated(id="d0", phrases=phrases, truncated=True)
+    present = beam_scores(document, mined, generated, kind="present")
+    absent = beam_scores(document, mined, generated, kind="absent")
+    assert [(p["key"], p["score"]) for p in present["phrases"]] == [("sparse graphs", -0.1), ("we", -0.9)]
+    (span,) = present["phrases"][0]["spans"]
+    assert document["text"][span["start"] : span["end"]] == "sparse graphs"
+    assert present["phrases"][1]["spans"] == []  # Algorithm 1 does not mine a pronoun
+    assert [(p["key"], p["label"]) for p in absent["phrases"]] == [("graph theory", True), ("study graphs", False)]
+    assert (present["targets"], absent["targets"], absent["truncated"]) == (1, 1, True)
+
+
+@pytest.mark.parametrize("method", ["contrastive", "generation"])
+@pytest.mark.parametrize("reranking", ["contrastive", "none"])
+def test_every_pair_of_methods_scores(
+    generations: Any, pairs: Any, tiny_bert: Path, tmp_path: Path, method: str, reranking: str
+) -> None:
+    chosen = PAPER_SCORING.model_copy(update={"method": method})
+    model, tokenizer = new_extractor(str(tiny_bert), chosen, decoder_layers=1)
+    model.save(tmp_path / "extractor", tokenizer)
+    settings = PAPER_RERANKING.model_copy(update={"method": reranking})
+    if reranking == "none":
+        BeamOrder(settings).save(tmp_path / "reranker")
+    else:
+        second, second_tokenizer = new_reranker(str(tiny_bert), settings)
+        second.save(tmp_path / "reranker", second_tokenizer)
+    rows = [(document, mined, made) for (document, mined), (_, made) in zip(pairs, generations, strict=True)]
+    found = score_documents(
+        rows,
+        folders=(tmp_path / "extractor", tmp_path / "reranker"),
+        max_tokens=32,
+        reranker_max_tokens=32,
+        max_phrase_tokens=8,
+    )
+    assert [row["kind"] for row in found] == ["present", "absent"] * len(rows)
+    in_beams = [sum(p["present"] for p in made["phrases"]) for *_, made in rows]
+    mined_counts = [len(mined["phrases"]) for _, mined, _ in rows]
+    expected = in_beams if method == "generation" else mined_counts
+    assert [len(row["phrases"]) for row in found[::2]] == expected
+    below_zero = [p["score"] for row in found[1::2] for p in row["phrases"]]
+    assert (set(below_zero) == {-1.0}) == (reranking == "none")

@@ -1,12 +1,35 @@
 """Figures of the report as inline SVG."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
+from typing import Any
 
-_SIZE_INCHES = (5.2, 2.6)
+DOCUMENT, KEYPHRASE, CANDIDATE = "document", "keyphrase", "candidate"
+_SIZE_INCHES, _SQUARES_INCHES = (5.2, 2.6), (8.0, 3.8)
 _LOSSES = ("loss", "mle", "extraction")
-_VALIDATION = (("eval_f1_at_m", "at the threshold"), ("eval_oracle_f1_at_m", "each best cut"))
+_VALIDATION = (
+    ("eval_f1_at_m", "F1@M at the threshold"),
+    ("eval_oracle_f1_at_m", "F1@M, each best cut"),
+    ("eval_log_likelihood", "log-likelihood"),
+)
+_POINTS: dict[str, dict[str, Any]] = {
+    CANDIDATE: {"s": 8, "c": "#b7bfca", "marker": "o"},
+    KEYPHRASE: {"s": 26, "c": "#228b54", "marker": "o"},
+    DOCUMENT: {"s": 70, "c": "#c4341e", "marker": "*"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the picture; ``kind`` is document, keyphrase (gold) or candidate (not gold)."""
+
+    space: str
+    kind: str
+    text: str
+    x: float
+    y: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +50,87 @@ def training_curve(rows: Sequence[dict[str, str]], *, title: str) -> Curve:
     Returns:
         The figure, the same bytes for the same rows.
     """
-    # The object-oriented interface: no global state, no display.
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with rc_context({"svg.hashsalt": title, "font.size": 8.0}):
-        figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
-        FigureCanvasSVG(figure)
+    with _drawing(title) as (figure, sink):
         loss_axes, f1_axes = figure.subplots(1, 2)
         for name in _LOSSES:
             _plot(loss_axes, rows, name, name)
         for name, label in _VALIDATION:
             _plot(f1_axes, rows, name, label)
-        for axes, label in ((loss_axes, "training loss"), (f1_axes, "validation F1@M")):
+        for axes, label in ((loss_axes, "training loss"), (f1_axes, "validation")):
             axes.set_xlabel("step")
             axes.set_title(label)
+            if axes.lines:
+                axes.legend(frameon=False)
+        _from_zero(loss_axes, f1_axes)
+    return Curve(title, sink.svg)
+
+
+def length_figure(rows: Sequence[Mapping[str, Any]], *, title: str) -> Curve:
+    """Draw present F1@5 of each set over the longest n-gram that is mined (the paper's Figure 3).
+
+    Args:
+        rows: As of :func:`simckp.evaluation.experiments.length_curve`.
+        title: Below the figure.
+    """
+    with _drawing(title) as (figure, sink):
+        axes = figure.subplots()
+        for name in dict.fromkeys(row["set"] for row in rows):
+            points = [(row["max_words"], row["f1_at_5"]) for row in rows if row["set"] == name]
+            axes.plot(*zip(*points, strict=True), label=name, marker="o", markersize=3)
+        axes.set_xlabel("words of the longest candidate")
+        axes.set_ylabel("present F1@5")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        if axes.lines:
             axes.legend(frameon=False)
+        _from_zero(axes)
+    return Curve(title, sink.svg)
+
+
+def space_figure(points: Sequence[Point], *, title: str) -> Curve:
+    """Draw the t-SNE of one document in both spaces (the paper's Figure 4); keyphrases carry their text."""
+    with _drawing(title, size=_SQUARES_INCHES) as (figure, sink):
+        for axes, space in zip(figure.subplots(1, 2), ("extractor", "reranker"), strict=True):
+            for kind, style in _POINTS.items():
+                chosen = [point for point in points if (point.space, point.kind) == (space, kind)]
+                axes.scatter([p.x for p in chosen], [p.y for p in chosen], label=kind, **style)
+                for point in chosen if kind == KEYPHRASE else ():
+                    axes.annotate(point.text.replace("$", r"\$"), (point.x, point.y), fontsize=6, color="#1f6f43")
+            axes.set_title(f"{space} space")
+            axes.set_xticks([])
+            axes.set_yticks([])
+        figure.axes[0].legend(frameon=False, loc="best", fontsize=7)
+    return Curve(title, sink.svg)
+
+
+@dataclass(slots=True)
+class _Sink:
+    svg: str = ""
+
+
+@contextmanager
+def _drawing(title: str, *, size: tuple[float, float] = _SIZE_INCHES) -> Iterator[tuple[Any, _Sink]]:
+    """Give an empty figure; behind the block the sink holds its ``<svg>``, the same bytes for the same drawing."""
+    # The object-oriented interface: no global state, no display.
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    sink = _Sink()
+    with rc_context({"svg.hashsalt": title, "font.size": 8.0}):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasSVG(figure)
+        yield figure, sink
+        text = StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    svg = text.getvalue()
+    sink.svg = svg[svg.index("<svg") :]
+
+
+def _from_zero(*all_axes: Any) -> None:
+    """Let figures that are never negative start at zero."""
+    for axes in all_axes:
+        if not axes.lines or axes.dataLim.y0 >= 0:
             axes.set_ylim(bottom=0, top=None if axes.dataLim.y1 > 0 else 1)
-        sink = StringIO()
-        figure.savefig(sink, format="svg", metadata={"Date": None}, transparent=True)
-    svg = sink.getvalue()
-    return Curve(title, svg[svg.index("<svg") :])
 
 
 def _plot(axes: object, rows: Sequence[dict[str, str]], name: str, label: str) -> None:

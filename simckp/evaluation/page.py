@@ -97,6 +97,7 @@ def render_html(
     *,
     tables: Sequence[Table],
     curves: Sequence[Curve],
+    pictures: Sequence[Curve],
     examples: Sequence[Example],
     profile: str,
     facts: dict[str, Any],
@@ -104,7 +105,14 @@ def render_html(
     """Return the page; every text from a document is escaped, nothing is loaded from elsewhere."""
     source = (resources.files("simckp.evaluation") / "report.html.jinja").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
-    return template.render(tables=tables, curves=curves, examples=examples, profile=PROFILES[profile], facts=facts)
+    return template.render(
+        tables=tables,
+        curves=curves,
+        pictures=pictures,
+        examples=examples,
+        profile=PROFILES[profile],
+        facts=facts,
+    )
 
 
 def render_markdown(tables: Sequence[Table], *, profile: str) -> str:

@@ -13,18 +13,20 @@ from simckp.evaluation.matching import KINDS
 
 FIGURES = ("F1@5", "F1@M")
 OURS = "this run"
-_MISSING = "–"
+MISSING = "–"
 
 SetMetrics = Mapping[str, Any]
+CutMetrics = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of text cells."""
+    """A table of text cells; with ``subscripts`` those but the first of a row may be means with their deviation."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
+    subscripts: bool = False
 
     def markdown(self) -> str:
         """Return the table as GitHub Markdown under a heading."""
@@ -51,27 +53,60 @@ def _notation(mean: float, deviation: float | None = None) -> str:
 
 def _published(found: Sequence[float] | None) -> str:
     """Return a figure of the paper, given as mean and, where it has one, deviation."""
-    return _notation(*found) if found else _MISSING
+    return _notation(*found) if found else MISSING
 
 
-def result_tables(metrics: Mapping[str, Sequence[SetMetrics]]) -> list[Table]:
-    """Return one table a kind: every evaluated set, ours first, then the paper's rows for sets of the same name.
+def result_tables(
+    metrics: Mapping[str, Sequence[SetMetrics]], others: Mapping[str, Mapping[str, SetMetrics]] | None = None
+) -> list[Table]:
+    """Return one table a kind: every evaluated set, ours first, other systems, the paper's rows for sets of that name.
 
     Args:
         metrics: For each set the metrics of every seed.
+        others: For each other system that was run on the same documents, its metrics of each set.
     """
-    return [_result_table(kind, metrics) for kind in KINDS]
+    return [_result_table(kind, metrics, others or {}) for kind in KINDS]
 
 
-def _result_table(kind: str, metrics: Mapping[str, Sequence[SetMetrics]]) -> Table:
+def _result_table(
+    kind: str, metrics: Mapping[str, Sequence[SetMetrics]], others: Mapping[str, Mapping[str, SetMetrics]]
+) -> Table:
     header = ["model", *(f"{name} {label}" for name in metrics for label in FIGURES)]
     ours = [figure([seed[kind][label] for seed in seeds]) for seeds in metrics.values() for label in FIGURES]
     rows = [[OURS, *ours]]
+    if kind == "present":  # the other systems only extract
+        for model, found in others.items():
+            rows.append([model, *(figure([found[name][kind][label]]) for name in metrics for label in FIGURES)])
     for model, results in paper()["results"][kind].items():
         cells = [_published(results.get(name, {}).get(label)) for name in metrics for label in FIGURES]
-        if any(cell != _MISSING for cell in cells):
+        if any(cell != MISSING for cell in cells):
             rows.append([model, *cells])
-    return Table(f"{kind.capitalize()} keyphrases", header, rows)
+    return Table(f"{kind.capitalize()} keyphrases", header, rows, subscripts=True)
+
+
+def cut_table(cuts: Mapping[str, Sequence[CutMetrics]]) -> Table:
+    """Return F1@M of every threshold side by side, with and without the best-five rule, and the oracle's.
+
+    Args:
+        cuts: For each set what :func:`simckp.evaluation.cuts.compare_cuts` found with every seed.
+    """
+    header = ["threshold", "at least", *(f"{name} {kind} F1@M" for kind in KINDS for name in cuts)]
+    first = next(iter(cuts.values()))[0]
+    ways = dict.fromkeys((method, least) for kind in KINDS for method, by in first[kind].items() for least in by)
+    rows = [
+        [
+            method.replace("_", " "),
+            least,
+            *(
+                figure([seed[kind][method][least]["F1@M"] for seed in seeds])
+                for kind in KINDS
+                for seeds in cuts.values()
+            ),
+        ]
+        for method, least in ways
+    ]
+    title = "Thresholds side by side: the paper's, one best for all, one a document, the oracle"
+    return Table(title, header, rows, subscripts=True)
 
 
 def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: float) -> Table:

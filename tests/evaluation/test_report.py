@@ -8,7 +8,15 @@ import pytest
 from simckp.evaluation.figures import training_curve
 from simckp.evaluation.page import example, render_html, render_markdown, segments
 from simckp.evaluation.statistics import set_statistics
-from simckp.evaluation.tables import figure, interval_table, paper, profile_table, result_tables, statistics_table
+from simckp.evaluation.tables import (
+    cut_table,
+    figure,
+    interval_table,
+    paper,
+    profile_table,
+    result_tables,
+    statistics_table,
+)
 from simckp.records import Predicted, PredictedPhrase
 from tests.conftest import make_document
 
@@ -31,6 +39,9 @@ def test_result_tables_stand_beside_the_paper() -> None:
     assert present.rows[0] == ["this run", "0.300", "0.300", "0.500", "0.500"]
     assert ["SimCKP (paper)", "0.426_1", "0.427_1", "–", "–"] in present.rows
     assert ["SimCKP (paper)", "0.073_2", "0.080_1", "–", "–"] in absent.rows
+    present, absent = result_tables({"sample": [metrics(0.5)]}, {"yake": {"sample": metrics(0.2)}})
+    assert present.rows[1] == ["yake", "0.200", "0.200"]
+    assert len(absent.rows) == 1  # it gives no absent keyphrases
     (only, _) = result_tables({"sample": [metrics(0.5)]})
     assert len(only.rows) == 1
 
@@ -101,7 +112,12 @@ def test_the_page_escapes_documents_and_loads_nothing() -> None:
     rows = [{"step": "1", "loss": "2.0", "eval_f1_at_m": ""}, {"step": "2", "loss": "1.0", "eval_f1_at_m": "0.5"}]
     curve = training_curve(rows, title="extractor <seed>")
     html = render_html(
-        tables=result_tables({"kp20k": [metrics(0.3)]}), curves=[curve], examples=[shown], profile="simckp", facts={}
+        tables=result_tables({"kp20k": [metrics(0.3)]}),
+        curves=[curve],
+        pictures=[curve],
+        examples=[shown],
+        profile="simckp",
+        facts={},
     )
     assert "<script" not in html
     assert "<img" not in html
@@ -116,3 +132,20 @@ def test_the_page_escapes_documents_and_loads_nothing() -> None:
 def test_markdown() -> None:
     text = render_markdown(result_tables({"sample": [metrics(0.5)]}), profile="simckp")
     assert "| model | sample F1@5 | sample F1@M |\n| :-- | --: | --: |\n| this run | 0.500 | 0.500 |" in text
+
+
+def test_thresholds_side_by_side() -> None:
+    def by_method(value: float) -> dict[str, Any]:
+        return {"best_global_cut": {"0": {"F1@M": value}, "5": {"F1@M": value / 2}}, "oracle": {"0": {"F1@M": 0.9}}}
+
+    seeds = [
+        {"present": by_method(0.4), "absent": by_method(0.2)},
+        {"present": by_method(0.6), "absent": by_method(0.2)},
+    ]
+    table = cut_table({"nus": seeds})
+    assert table.header == ["threshold", "at least", "nus present F1@M", "nus absent F1@M"]
+    assert table.rows == [
+        ["best global cut", "0", "0.500_100", "0.200_0"],
+        ["best global cut", "5", "0.250_50", "0.100_0"],
+        ["oracle", "0", "0.900_0", "0.900_0"],
+    ]

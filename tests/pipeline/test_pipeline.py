@@ -62,7 +62,7 @@ def edit(path: Path, changes: dict[str, str]) -> None:
 
 
 def make_project(folder: Path, tiny: Path) -> Path:
-    for name in ("pipeline", "simckp"):
+    for name in ("pipeline", "simckp", "experiments"):
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("dvc.yaml", "params.yaml", ".gitignore", ".dvcignore"):
         shutil.copy(REPOSITORY / name, folder / name)
@@ -99,7 +99,7 @@ def rows(folder: Path, name: str, *parts: str) -> list[Any]:
 @pytest.mark.timeout(600)
 def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path, str]) -> None:
     folder, output = project
-    assert len(stages_run(output)) == 24
+    assert len(stages_run(output)) == 30
     for set_name, raw in (("train", 16), ("valid", 8), ("sample", 6)):
         documents = rows(folder, "documents", set_name)
         lost = [row for row in rows(folder, "dropped", set_name) if row["what"] == "document"]

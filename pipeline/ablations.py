@@ -1,0 +1,40 @@
+"""ablations: metrics, collected experiments, params.yaml -> the tables of the comparisons, and F1 by n-gram length."""
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from pipeline.experiments import COLLECTED, LENGTHS, read_collected, read_variants
+from pipeline.layout import COMPARISONS, LENGTH_CURVE, prune_results
+from pipeline.runner import PARAMS, Stage, run, write_json
+from simckp.evaluation.experiments import Experiment, comparison_table, flatten, length_curve, variants_found
+from simckp.evaluation.figures import length_figure
+
+
+def main() -> None:
+    """Write a table for every comparison of which at least two variants were run with the other parameters as here."""
+    with Stage("ablations", uses=[], inputs=[PARAMS, COLLECTED]) as stage:
+        params = stage.params
+        prune_results(params)
+        metrics = {
+            name: [json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8")) for seed in params.seeds]
+            for name in params.evaluated
+        }
+        current = flatten(params.model_dump(by_alias=True, mode="json"))
+        runs = [*read_collected(), Experiment("this run", current, metrics)]
+        found = {title: variants_found(variants, runs, current) for title, variants in read_variants().items()}
+        many = {title: runs for title, runs in found.items() if sum(run is not None for run in runs.values()) > 1}
+        sets = params.test_sets
+        write_json(COMPARISONS, [asdict(comparison_table(title, runs, sets)) for title, runs in many.items()])
+        rows = length_curve(many.get(LENGTHS, {}), sets)
+        table, image = LENGTH_CURVE
+        with table.open("w", encoding="utf-8", newline="") as sink:
+            writer = csv.DictWriter(sink, ["max_words", "set", "f1_at_5"])
+            writer.writeheader()
+            writer.writerows(rows)
+        image.write_text(length_figure(rows, title="present F1@5 by the longest candidate").svg, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run(main, arguments=0)

@@ -1,0 +1,125 @@
+"""Run the paper's comparisons as DVC experiments and keep what came out; no stage of the graph.
+
+``python -m pipeline.experiments ablation negatives`` runs the variants of experiments/variants.yaml that were not run
+yet, one after the other, with the parameters of params.yaml otherwise. ``python -m pipeline.experiments`` alone only
+collects: every experiment of ``dvc exp show``, a user's own among them, goes into experiments/collected.json, which
+the stage ``ablations`` makes tables of.
+"""
+
+import argparse
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from pipeline.runner import PARAMS, write_json
+from simckp.errors import SimCKPError
+from simckp.evaluation.experiments import Experiment, flatten, variants_found
+from simckp.params import read_params
+
+COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
+LENGTHS = "ngrams"  # the comparison that is drawn as a curve
+_LOG = logging.getLogger("pipeline")
+
+
+def read_variants(path: Path = VARIANTS) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the comparisons: for each its variants and their parameters."""
+    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def read_collected(path: Path = COLLECTED) -> list[Experiment]:
+    """Return the experiments that :func:`collect` kept."""
+    return [Experiment(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def collect() -> list[Experiment]:
+    """Write all experiments and commits that ``dvc exp show`` knows and that have metrics, and those kept before."""
+    shown = json.loads(_dvc("exp", "show", "--json", capture=True))
+    found = {experiment.name: experiment for experiment in read_collected()} if COLLECTED.exists() else {}
+    found |= {experiment.name: experiment for experiment in _experiments(shown)}
+    rows = [{"name": e.name, "params": e.params, "metrics": e.metrics} for e in found.values()]
+    write_json(COLLECTED, rows)
+    _LOG.info("%s: %d experiments", COLLECTED, len(rows))
+    return list(found.values())
+
+
+def _experiments(shown: list[dict[str, Any]]) -> Iterator[Experiment]:
+    for commit in shown:
+        lines = [commit, *(line for group in commit.get("experiments") or [] for line in group.get("revs") or [])]
+        for line in lines:
+            data = line.get("data")
+            if not data or line.get("rev") == "workspace":
+                continue
+            params = data["params"].get(str(PARAMS), {}).get("data")
+            metrics = {name: entry["data"] for name, entry in data["metrics"].items() if "data" in entry}
+            if params and (complete := _by_set(params, metrics)):
+                yield Experiment(line.get("name") or line["rev"][:7], flatten(params), complete)
+
+
+def _by_set(params: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, list[Any]] | None:
+    """Return the metrics of every evaluated set and seed; None if some are missing."""
+    names = {name: [f"metrics/{name}-{seed}.json" for seed in params["seeds"]] for name in params["evaluated"]}
+    if any(key not in metrics for keys in names.values() for key in keys):
+        return None
+    return {name: [metrics[key] for key in keys] for name, keys in names.items()}
+
+
+def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], options: list[str]) -> None:
+    """Run the variants that no collected experiment is; ``params.yaml`` is afterwards as it was."""
+    before = PARAMS.read_text(encoding="utf-8")
+    current = flatten(read_params(PARAMS).model_dump(by_alias=True, mode="json"))
+    for number, (name, experiment) in enumerate(variants_found(variants, collect(), current).items()):
+        if experiment is not None:
+            _LOG.info("%s, %s: was run (%s)", comparison, name, experiment.name)
+            continue
+        changes = [word for key, value in variants[name].items() for word in ("-S", f"{key}={json.dumps(value)}")]
+        _LOG.info("%s, %s: %s", comparison, name, " ".join(changes) or "the parameters as they are")
+        try:
+            _dvc("exp", "run", *options, "-n", _free_name(f"{comparison}-{number}"), *changes)
+        finally:
+            # An experiment in the workspace leaves its parameters there.
+            PARAMS.write_text(before, encoding="utf-8")
+        collect()
+
+
+def _free_name(name: str) -> str:
+    taken = {experiment.name for experiment in read_collected()}
+    return next(free for free in (name, *(f"{name}-{again}" for again in range(2, 1000))) if free not in taken)
+
+
+def _dvc(*arguments: str, capture: bool = False) -> str:
+    command = [sys.executable, "-m", "dvc", *arguments]
+    done = subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE if capture else None)  # noqa: S603
+    if done.returncode:
+        raise SimCKPError(f"dvc {' '.join(arguments)} failed; its message stands above")
+    return done.stdout or ""
+
+
+def main() -> None:
+    """Run comparisons by name, then collect."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    known = read_variants()
+    parser = argparse.ArgumentParser(prog="python -m pipeline.experiments", description=__doc__)
+    parser.add_argument("comparisons", nargs="*", metavar="comparison", help=f"of {', '.join(known)}")
+    parser.add_argument("--temp", action="store_true", help="run in a copy of the workspace, which stays as it is")
+    given = parser.parse_args()
+    if unknown := [name for name in given.comparisons if name not in known]:
+        parser.error(f"there is no comparison {unknown[0]!r}; experiments/variants.yaml has {', '.join(known)}")
+    try:
+        for name in given.comparisons:
+            run_variants(name, known[name], ["--temp"] if given.temp else [])
+        if given.comparisons:
+            _dvc("repro")  # brings this workspace's own results back, from the run cache
+        else:
+            collect()
+    except SimCKPError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Thresholds side by side, with the figures of the profile's own code."""
+
+from typing import Any
+
+import pytest
+
+from simckp.evaluation.cuts import compare_cuts
+from simckp.records import Document, Scored, ScoredPhrase, Threshold
+from tests.conftest import make_document
+
+TEXT = "alpha beta gamma delta epsilon zeta eta theta"
+WORDS = TEXT.split()
+
+
+def threshold(method: str, kind: str, value: float) -> Threshold:
+    return Threshold(
+        kind=kind,
+        method=method,
+        value=value,
+        intercept=0.0,
+        features=[],
+        coefficients=[],
+        f1_at_m=0.0,
+        oracle_f1_at_m=0.0,
+        documents=0,
+    )
+
+
+def row(gold: list[str]) -> tuple[Document, tuple[Scored, Scored]]:
+    phrases = [
+        ScoredPhrase(key=word, surface=word, score=0.9 - 0.1 * n, label=word in gold, spans=[])
+        for n, word in enumerate(WORDS)
+    ]
+    common: dict[str, Any] = {"id": "d", "truncated": False, "unscored": 0}
+    present = Scored(kind="present", phrases=phrases, targets=len(gold), **common)
+    absent = Scored(kind="absent", phrases=[], targets=1, **common)
+    return make_document(TEXT, [*gold, "omega"]), (present, absent)
+
+
+def test_side_by_side_by_hand() -> None:
+    cuts = [threshold("mean_of_best_cuts", kind, 0.75) for kind in ("present", "absent")]
+    found = compare_cuts(
+        [row(["alpha"]), row(["alpha", "beta", "gamma"])],
+        cuts,
+        profile="simckp",
+        minimum=5,
+        resamples=100,
+        confidence=0.95,
+        seed=1,
+    )
+    # Above 0.75: alpha and beta. Precision 1/2 and 1, recall 1 and 2/3: F1 of 3/4 and 5/6.
+    assert found["present"]["mean_of_best_cuts"]["0"]["F1@M"] == pytest.approx(2 * (3 / 4) * (5 / 6) / (3 / 4 + 5 / 6))
+    # The best five: precision 1/5 and 3/5, recall 1 and 1.
+    five = found["present"]["mean_of_best_cuts"]["5"]
+    assert five["F1@M"] == pytest.approx(2 * 0.4 / 1.4)
+    assert (five["given"], found["present"]["mean_of_best_cuts"]["0"]["given"]) == (5.0, 2.0)
+    assert found["present"]["oracle"] == {"0": found["present"]["oracle"]["0"]}
+    assert found["present"]["oracle"]["0"]["F1@M"] == 1.0
+    assert found["absent"]["oracle"]["0"]["F1@M"] == 0.0
+    assert found["absent"]["mean_of_best_cuts"]["5"]["documents"] == 2
