@@ -1,0 +1,90 @@
+"""The README's section "Reproduce the paper", command by command, on a few documents and tiny random networks."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.pipeline.test_pipeline import edit, make_project, run
+
+
+KEPT = ("data/comparisons.json", "data/parameters.json", "reports/index.html", "reports/results.md", "plots/ngrams.csv")
+
+
+def readme_commands() -> list[str]:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"^## Reproduce the paper\n(.*?)^## ", readme, flags=re.MULTILINE | re.DOTALL)
+    block = section.split("```")[1]
+    return [line.partition(" #")[0].strip() for line in block.strip().splitlines()]
+
+
+def shorten(path: Path) -> None:
+    """Leave two of six n-gram lengths: the others only take time."""
+    text = path.read_text(encoding="utf-8")
+    text, count = re.subn(r'^  "[2-5]": .*\n', "", text, flags=re.MULTILINE)
+    assert count == 4
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
+    """A project in which every command of the section was run."""
+    folder = make_project(tmp_path_factory.mktemp("project"), tiny_bert)
+    shorten(folder / "experiments/variants.yaml")
+    edit(folder / "params.yaml", {r"epochs: \d+": "epochs: 1", r"max_new_tokens: 4": "max_new_tokens: 2"})
+    run(folder, "git", "commit", "-qam", "shorter")
+    *commands, seeds = readme_commands()
+    assert commands[-1] == "dvc repro"
+    for command in commands:
+        run(folder, *shlex.split(command))
+    for name in KEPT:
+        shutil.copy(folder / name, folder / f"before-{Path(name).name}")
+    run(folder, *shlex.split(seeds))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_tables_hold_every_variant(project: Path) -> None:
+    comparisons = json.loads((project / "before-comparisons.json").read_text(encoding="utf-8"))
+    tables = {table["title"]: table for table in comparisons}
+
+    def variants(name: str) -> list[str]:
+        return [row[0] for row in tables[f"Experiments: {name}"]["rows"]]
+
+    assert variants("ablation") == ["SimCKP", "w/o CL", "CL => SeqLabel", "CL => BinaryClf", "w/o Reranker"]
+    assert variants("negatives") == ["In-batch Doc Negatives", "Random Negatives", "Hard Negatives"]
+    assert variants("ngrams") == ["1", "6"]
+    page = (project / "before-index.html").read_text(encoding="utf-8")
+    markdown = (project / "before-results.md").read_text(encoding="utf-8")
+    for text in ("w/o CL", "Random Negatives", "Thresholds side by side", "tfidf"):
+        assert text in page
+        assert text in markdown
+    assert page.count("<svg") == 4  # two trainings, t-SNE, F1 by n-gram length
+    assert (project / "before-ngrams.csv").read_text(encoding="utf-8").count("\n") == 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_every_experiment_is_collected_and_the_workspace_as_it_was(project: Path) -> None:
+    collected: list[dict[str, Any]] = json.loads((project / "experiments/collected.json").read_text(encoding="utf-8"))
+    methods = {(row["params"]["extractor.method"], row["params"]["reranker.method"]) for row in collected}
+    assert methods >= {("generation", "none"), ("sequence_labelling", "contrastive"), ("contrastive", "none")}
+    parameters = json.loads((project / "before-parameters.json").read_text(encoding="utf-8"))
+    assert (parameters["extractor"]["negatives"], parameters["seeds"]) == ("hard", [13])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_several_seeds_give_mean_and_deviation(project: Path) -> None:
+    (row, *_) = (
+        line for line in (project / "reports/results.md").read_text("utf-8").splitlines() if "this run" in line
+    )
+    assert re.fullmatch(r"\| this run( \| \d\.\d{3}_\d+){4} \|", row)
+    assert (project / "metrics/sample-27.json").is_file()
+    assert (project / "plots/space-27.svg").is_file()
