@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.pipeline.test_pipeline import edit, make_project, run
 
-
 KEPT = ("data/comparisons.json", "data/parameters.json", "reports/index.html", "reports/results.md", "plots/ngrams.csv")
 
 
