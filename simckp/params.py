@@ -123,10 +123,14 @@ class ExtractionScoring(Contrast):
 
 
 class ExtractorParams(Optimisation, ExtractionScoring):
-    """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all."""
+    """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all.
+
+    ``decoder_learning_rate``: of the decoder, whose cross-attention may be untrained; null for the common one.
+    """
 
     backbone: str
     decoder_layers: Positive | None
+    decoder_learning_rate: LearningRate | None
     max_source_tokens: Annotated[int, Field(ge=8)]
     max_target_tokens: Annotated[int, Field(ge=4)]
     documents: Literal["all", "with_absent"]

@@ -116,6 +116,11 @@ class ExtractorGenerator(nn.Module):
         shifted_BL = torch.cat([start_B1, labels_BL[:, :-1]], dim=1)
         return shifted_BL.masked_fill(shifted_BL == IGNORED_LABEL, int(config.pad_token_id))
 
+    def decoder_parameters(self) -> list[nn.Parameter]:
+        """Return the weights of the decoder and its output layer that the encoder does not share."""
+        shared = {id(parameter) for parameter in self.backbone.get_encoder().parameters()}
+        return [parameter for parameter in self.backbone.parameters() if id(parameter) not in shared]
+
     def networks(self) -> list[PreTrainedModel]:
         """Return the pretrained networks inside."""
         return [self.backbone]

@@ -14,7 +14,9 @@ _REPEATS = 5
 def matmul_peak(device_type: str, dtype: torch.dtype) -> float:
     """Return the floating-point operations a second of a large matrix product on this machine, the best of five."""
     size = _SIZES.get(device_type, 2048)
-    first, second = (torch.randn(size, size, device=device_type, dtype=dtype) for _ in range(2))
+    # A generator of its own: measuring must not change what a training draws.
+    generator = torch.Generator(device_type).manual_seed(0)
+    first, second = (torch.randn(size, size, generator=generator, device=device_type, dtype=dtype) for _ in range(2))
     best = float("inf")
     for _ in range(_REPEATS + 1):
         _wait(device_type)

@@ -112,7 +112,9 @@ def train_extractor(
         validate = _validation(extraction_rankings, list(examples(validation)), tokenizer, run)
     else:
         validate = partial(_likelihood, examples=list(examples(validation)), collator=collator)
-    result = _train(model, used, collator, validate, settings, run)
+    rate = settings.decoder_learning_rate
+    other_rate = (rate, model.decoder_parameters()) if rate is not None else None
+    result = _train(model, used, collator, validate, settings, run, other_rate)
     return Trained(model, tokenizer, result, _counts(read, used))
 
 
@@ -163,6 +165,7 @@ def _train(
     validate: Callable[[nn.Module], Validation],
     settings: Optimisation,
     run: Run,
+    other_rate: tuple[float, list[nn.Parameter]] | None = None,
 ) -> TrainingResult:
     return train(
         model,
@@ -173,6 +176,7 @@ def _train(
         seed=run.seed,
         folder=run.folder,
         lengths=[len(example.input_ids) for example in examples],
+        other_rate=other_rate,
         bar=run.bar,
     )
 

@@ -6,7 +6,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -82,6 +82,7 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
         sampler: Order of the training examples; None for a random one.
         byte_dropout: Whether dropout on the CPU may be that of :class:`simckp.training.dropout.ByteDropout`.
         ema_decay: Of the moving average of the weights, which is then what is validated and kept; 0 for none.
+        other_rate: A learning rate and the parameters that have it instead of the common one.
         **options: As of ``transformers.Trainer``.
     """
 
@@ -92,9 +93,11 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
         sampler: Sampler[int] | None,
         byte_dropout: bool,
         ema_decay: float,
+        other_rate: tuple[float, Iterable[nn.Parameter]] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        self._other_rate = other_rate
         self._average: AveragedModel | None = None
         if ema_decay:
             average = get_ema_multi_avg_fn(ema_decay)  # type: ignore[no-untyped-call]
@@ -108,6 +111,19 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return self._sampler or super()._get_train_sampler(train_dataset)
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """Create the Trainer's optimiser, with groups of their own for the parameters of another learning rate."""
+        if self.optimizer is not None or self._other_rate is None:
+            return super().create_optimizer(model)
+        optimizer = super().create_optimizer(model)
+        rate, chosen = self._other_rate[0], {id(parameter) for parameter in self._other_rate[1]}
+        for group in list(optimizer.param_groups):
+            parameters = group["params"]
+            group["params"] = [parameter for parameter in parameters if id(parameter) not in chosen]
+            others = [parameter for parameter in parameters if id(parameter) in chosen]
+            optimizer.add_param_group({"params": others, "lr": rate, "weight_decay": group["weight_decay"]})
+        return optimizer
 
     def training_step(self, *arguments: Any, **options: Any) -> torch.Tensor:
         """Take one step (forward and backward)."""
@@ -283,6 +299,7 @@ def train(
     seed: int,
     folder: Path,
     lengths: list[int] | None = None,
+    other_rate: tuple[float, Iterable[nn.Parameter]] | None = None,
     bar: bool = False,
 ) -> TrainingResult:
     """Train ``model`` in place and leave the weights of its best checkpoint in it.
@@ -296,6 +313,7 @@ def train(
         seed: Of the order of examples and of dropout.
         folder: For checkpoints; the last one found here is resumed.
         lengths: Of the examples, for batches of similar ones.
+        other_rate: See :class:`ContrastiveTrainer`.
         bar: Whether to show a progress bar.
 
     Raises:
@@ -316,6 +334,7 @@ def train(
         # A compiled network and a recomputed forward pass do not see what stands between them and their functions.
         byte_dropout=not (settings.compile or settings.gradient_checkpointing or torch.cuda.is_available()),
         ema_decay=settings.ema_decay,
+        other_rate=other_rate,
         args=arguments,
         data_collator=collator,
         train_dataset=ExampleDataset(examples),

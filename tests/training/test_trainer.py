@@ -39,6 +39,7 @@ EXTRACTOR = OPTIMISATION | {
     "negatives": "hard",
     "phrase_pooling": "sum",
     "decoder_layers": 1,
+    "decoder_learning_rate": None,
     "max_target_tokens": 16,
     "documents": "all",
 }
@@ -319,3 +320,26 @@ def test_a_generator_alone_learns_present_keyphrases_too(pairs: Any, tiny_bert: 
     assert curve[-1] > curve[0]
     assert trained.result.best_goal == max(curve)
     assert not any(name.startswith("scorer") for name in trained.model.state_dict())
+
+
+def test_the_decoder_has_its_own_learning_rate(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups: list[Any] = []
+    create = trainer.ContrastiveTrainer.create_optimizer
+
+    def recorded(self: Any, model: Any = None) -> Any:
+        made = create(self, model)
+        groups[:] = [
+            (group["initial_lr"] if "initial_lr" in group else group["lr"], group) for group in made.param_groups
+        ]
+        return made
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "create_optimizer", recorded)
+    trained = fit(pairs, tiny_bert, tmp_path / "a", decoder_learning_rate=9e-3, epochs=1)
+    decoder = {id(weight) for weight in trained.model.decoder_parameters()}
+    for rate, group in groups:
+        assert {id(weight) in decoder for weight in group["params"]} <= {rate == 9e-3}
+    every = [id(weight) for _, group in groups for weight in group["params"]]
+    assert sorted(every) == sorted(id(weight) for weight in trained.model.parameters())
+    assert losses(trained) != losses(fit(pairs, tiny_bert, tmp_path / "b", epochs=1))
