@@ -25,7 +25,6 @@ from simckp.selection import (
 PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
 _CUTS_TRIED = 512
 _DEPTH = 50
-_CAUTIONS = np.geomspace(0.25, 4.0, 49)
 FEATURES = (
     "score",
     "below_best",
@@ -72,8 +71,7 @@ def document_cut(threshold: Threshold, scores: Floats) -> float:
     logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
     probability = 1.0 / (1.0 + np.exp(-logits))
     # Expected F1 of the best 1, 2 ... candidates: 2 * matches / (given + gold), both expected.
-    gold = threshold["value"] * probability.sum()
-    expected = 2.0 * np.cumsum(probability) / (np.arange(1, depth + 1) + gold)
+    expected = 2.0 * np.cumsum(probability) / (np.arange(1, depth + 1) + probability.sum())
     return cut_behind(scores, expected)
 
 
@@ -128,7 +126,7 @@ def _thresholds(kind: str, rankings: list[Ranking], minimum: int, fixed: float |
     found = [
         row(PAPER, paper.threshold),
         row(GLOBAL, best_global_cut(rankings, minimum=minimum)),
-        _adaptive(rankings, row, minimum=minimum),
+        _adaptive(rankings, row),
     ]
     if fixed is not None:
         found.append(row(FIXED, fixed))
@@ -157,12 +155,10 @@ def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
     return float(cuts[int(np.argmax(f1))])
 
 
-def _adaptive(rankings: Sequence[Ranking], row: Callable[..., Threshold], *, minimum: int) -> Threshold:
+def _adaptive(rankings: Sequence[Ranking], row: Callable[..., Threshold]) -> Threshold:
     """Fit the adaptive rule: a logistic regression says how likely each of the best 50 candidates is right.
 
-    A document's cut maximises the F1 that these probabilities lead one to expect. ``value`` weighs the expected number
-    of gold keyphrases in it: the corpus figure is F1 of mean precision and mean recall, not the mean of F1, so a little
-    more or less caution than the expectation's pays off; it is chosen on the validation set.
+    A document's cut maximises the F1 that these probabilities lead one to expect.
     """
     counted = [one for one in rankings if one.targets and len(one.scores)]
     labels = np.concatenate([one.labels[:_DEPTH] for one in counted]) if counted else np.zeros(0, dtype=np.bool_)
@@ -173,8 +169,7 @@ def _adaptive(rankings: Sequence[Ranking], row: Callable[..., Threshold], *, min
     scaler, regression = model.steps[0][1], model.steps[1][1]
     coefficients = regression.coef_[0] / scaler.scale_
     intercept = float(regression.intercept_[0] - coefficients @ scaler.mean_)
-    tried = [row(ADAPTIVE, float(value), intercept, coefficients.tolist()) for value in _CAUTIONS]
-    return max(tried, key=lambda one: f1_with(one, rankings, minimum=minimum))
+    return row(ADAPTIVE, HIGHEST_SIMILARITY, intercept, coefficients.tolist())
 
 
 def oracle_cut(one: Ranking) -> float:

@@ -117,8 +117,8 @@ class Scored(TypedDict):
 class Threshold(TypedDict):
     """How one method cuts one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
 
-    ``features``, ``coefficients`` and ``intercept`` are those of the adaptive method, of which ``value`` is the caution
-    (:mod:`simckp.calibration`); without features ``value`` is the cut.
+    ``features``, ``coefficients`` and ``intercept`` are those of the adaptive method (:mod:`simckp.calibration`);
+    without features ``value`` is the cut.
     """
 
     kind: str

@@ -47,6 +47,20 @@ def corpus_metrics(
     return metrics | {"documents": len(counted)}
 
 
+def mean_interval(values: Sequence[float], *, resamples: int, confidence: float, seed: int) -> tuple[float, float]:
+    """Return the bootstrap interval of the mean of one value a document (percentile method); zeros for no value."""
+    if not values:
+        return 0.0, 0.0
+    drawn = [times @ np.asarray(values) / len(values) for times in _resamples(len(values), resamples, seed)]
+    return _percentiles(np.concatenate(drawn), confidence)
+
+
+def _percentiles(drawn: Floats, confidence: float) -> tuple[float, float]:
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(drawn, [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
 def _corpus_f1(
     precision_N: Floats, recall_N: Floats, f1_N: Floats, profile: Profile, weights_RN: Floats | None
 ) -> Floats | float:
@@ -85,6 +99,4 @@ def _interval(
     drawn: list[Floats] = []
     for times_RN in _resamples(count, resamples, seed):
         drawn.append(np.asarray(_corpus_f1(precision_N, recall_N, f1_N, profile, times_RN / count)))
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(np.concatenate(drawn), [tail, 1.0 - tail])
-    return float(low), float(high)
+    return _percentiles(np.concatenate(drawn), confidence)

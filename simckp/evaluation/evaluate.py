@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simckp.evaluation.bootstrap import corpus_metrics
+from simckp.evaluation.bootstrap import corpus_metrics, mean_interval
 from simckp.evaluation.matching import KINDS, DocumentScore, Kind, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
 from simckp.records import Document, DocumentMetrics, Generated, Predicted
@@ -55,7 +55,7 @@ class Evaluator:
                     yield self._row(document["id"], profile, kind, scores[kind])
 
     def metrics(self, profile: str, *, resamples: int, confidence: float) -> Metrics:
-        """Return the corpus figures of one profile by kind, ``R@50`` among the absent ones.
+        """Return the corpus figures of one profile by kind, ``R@50`` and its interval among the absent ones.
 
         ``documents`` under a kind says how many documents its averages are over.
         """
@@ -72,7 +72,10 @@ class Evaluator:
             found[kind] = {name: round(value, 6) for name, value in figures.items()} | {
                 "documents_with_gold": with_gold
             }
-        found["absent"]["R@50"] = round(float(np.mean(self._recalls)), 6) if self._recalls else 0.0
+        low, high = mean_interval(self._recalls, resamples=resamples, confidence=confidence, seed=self.seed)
+        mean = float(np.mean(self._recalls)) if self._recalls else 0.0
+        recall = {"R@50": mean, "R@50_low": low, "R@50_high": high}
+        found["absent"] |= {name: round(value, 6) for name, value in recall.items()}
         found["set"] = {"documents": self.documents, "documents_truncated": self.truncated}
         return found
 

@@ -112,16 +112,31 @@ def cut_table(cuts: Mapping[str, Sequence[CutMetrics]]) -> Table:
 def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: float) -> Table:
     """Return F1 with its bootstrap interval (of the first seed), ``R@50`` and how many documents count."""
     percent = f"{100 * confidence:g} %"
-    header = ["set", "documents", "kind", "with gold", f"F1@5 ({percent})", f"F1@M ({percent})", "R@50", "R@50 (paper)"]
+    header = [
+        "set",
+        "documents",
+        "kind",
+        "with gold",
+        f"F1@5 ({percent})",
+        f"F1@M ({percent})",
+        f"R@50 ({percent})",
+        "R@50 (paper)",
+    ]
     rows = []
     for name, seeds in metrics.items():
         for kind in KINDS:
             values = seeds[0][kind]
-            cells = [f"{values[f]:.3f} ({values[f + '_low']:.3f} to {values[f + '_high']:.3f})" for f in FIGURES]
-            recall = [figure([seed["absent"]["R@50"] for seed in seeds]), _published(paper()["recall_at_50"].get(name))]
+            cells = [_with_interval(values, label) for label in FIGURES]
             documents = [str(seeds[0]["set"]["documents"]), kind, str(values["documents_with_gold"])]
-            rows.append([name, *documents, *cells, *(recall if kind == "absent" else ["", ""])])
+            recall = ["", ""]
+            if kind == "absent":
+                recall = [_with_interval(values, "R@50"), _published(paper()["recall_at_50"].get(name))]
+            rows.append([name, *documents, *cells, *recall])
     return Table("Confidence intervals and upper bound", header, rows)
+
+
+def _with_interval(values: Mapping[str, float], label: str) -> str:
+    return f"{values[label]:.3f} ({values[label + '_low']:.3f} to {values[label + '_high']:.3f})"
 
 
 def statistics_table(statistics: Mapping[str, Mapping[str, float]]) -> Table:

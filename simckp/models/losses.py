@@ -27,7 +27,8 @@ def segment_logsumexp(values: Tensor, segment_C: Tensor, segments: int) -> Tenso
     """
     shape = (segments, *values.shape[1:])
     lowest = torch.finfo(values.dtype).min
-    largest = values.new_full(shape, lowest).index_reduce(0, segment_C, values.detach(), "amax")
+    row_of = segment_C.view(-1, *(1 for _ in values.shape[1:])).expand_as(values)
+    largest = values.new_full(shape, lowest).scatter_reduce(0, row_of, values.detach(), "amax")
     total = values.new_zeros(shape).index_add(0, segment_C, torch.exp(values - largest.index_select(0, segment_C)))
     empty = total == 0
     return torch.where(empty, largest, largest + torch.log(total.masked_fill(empty, 1.0)))

@@ -54,7 +54,7 @@ def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling)
     if how == "logsumexp":
         return segment_logsumexp(token_PD, candidate_P, len(candidates))
     zero_CD = token_PD.new_zeros(len(candidates), token_PD.shape[1])
-    return zero_CD.index_reduce(0, candidate_P, token_PD, "amax", include_self=False)
+    return zero_CD.scatter_reduce(0, candidate_P[:, None].expand_as(token_PD), token_PD, "amax", include_self=False)
 
 
 def _span_tokens(hidden_BTD: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:

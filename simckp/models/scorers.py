@@ -146,9 +146,9 @@ class SequenceLabeller(nn.Module):
         before_S = inner_S.cumsum(0) - inner_S
         offset_P = torch.arange(len(spans), device=spans.device) - before_S[spans] + 1
         inside_P = flat_RK[row_S[spans] + candidates.span_start_S[spans] + offset_P, INSIDE]
-        smallest_S = smallest_S.index_reduce(0, spans, inside_P, "amin")
+        smallest_S = smallest_S.scatter_reduce(0, spans, inside_P, "amin")
         nothing_C = smallest_S.new_zeros(len(candidates))
-        return nothing_C.index_reduce(0, candidates.span_candidate_S, smallest_S, "amax")
+        return nothing_C.scatter_reduce(0, candidates.span_candidate_S, smallest_S, "amax")
 
     def _marginals(self, emissions_BTK: Tensor, real_BT: Tensor) -> Tensor:
         """Return each token's tag probabilities, (B, T, K): one-hot tags minus the likelihood's gradient, any tags."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simckp.evaluation.bootstrap import corpus_metrics
+from simckp.evaluation.bootstrap import corpus_metrics, mean_interval
 from simckp.evaluation.matching import Counts, DocumentScore
 from simckp.evaluation.profiles import PROFILES
 
@@ -44,3 +44,11 @@ def test_coverage(profile: str) -> None:
         found = corpus_metrics(rows, PROFILES[profile], seed=trial, resamples=200, confidence=0.95)
         hits += found["F1@M_low"] <= 0.5 <= found["F1@M_high"]
     assert 88 <= hits <= 100
+
+
+def test_the_interval_of_a_mean() -> None:
+    values = [0.0] * 50 + [1.0] * 50
+    low, high = mean_interval(values, resamples=2000, confidence=0.95, seed=1)
+    # The mean of a hundred coins: 0.5 and two standard errors of 0.05.
+    assert (low, high) == pytest.approx((0.402, 0.598), abs=0.012)
+    assert mean_interval([], resamples=100, confidence=0.95, seed=1) == (0.0, 0.0)

@@ -24,7 +24,11 @@ from tests.conftest import make_document
 def metrics(value: float) -> dict[str, Any]:
     kind = {f"{name}{end}": value for name in ("F1@5", "F1@M") for end in ("", "_low", "_high")}
     kind |= {"documents_with_gold": 9}
-    return {"present": kind, "absent": kind | {"R@50": value}, "set": {"documents": 10}}
+    return {
+        "present": kind,
+        "absent": kind | {"R@50": value, "R@50_low": value, "R@50_high": value},
+        "set": {"documents": 10},
+    }
 
 
 def test_the_papers_notation() -> None:
@@ -62,7 +66,7 @@ def test_further_tables() -> None:
         "9",
         "0.250 (0.250 to 0.250)",
         "0.250 (0.250 to 0.250)",
-        "0.250",
+        "0.250 (0.250 to 0.250)",
         "0.185_12",
     ]
     assert profile_table({"nus": {"kpg": metrics(0.1)}}).rows == [["nus", "kpg", "0.100", "0.100", "0.100", "0.100"]]
