@@ -6,9 +6,6 @@ Shapes: C candidates of one document, F features, G cuts that are tried.
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from simckp.records import Scored, Threshold
 from simckp.selection import (
@@ -160,6 +157,11 @@ def _adaptive(rankings: Sequence[Ranking], row: Callable[..., Threshold]) -> Thr
 
     A document's cut maximises the F1 that these probabilities lead one to expect.
     """
+    # Imported where a rule is fitted: only one stage does, and all that predict would wait a second for it.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     counted = [one for one in rankings if one.targets and len(one.scores)]
     labels = np.concatenate([one.labels[:_DEPTH] for one in counted]) if counted else np.zeros(0, dtype=np.bool_)
     if not labels.any() or labels.all():

@@ -165,7 +165,7 @@ def test_beam_order_keeps_ranks_and_gives_spans_of_mined_candidates(pairs: Any) 
     assert (present["targets"], absent["targets"], absent["truncated"]) == (1, 1, True)
 
 
-@pytest.mark.parametrize("method", ["contrastive", "generation"])
+@pytest.mark.parametrize("method", ["contrastive", "binary_classification", "sequence_labelling", "generation"])
 @pytest.mark.parametrize("reranking", ["contrastive", "none"])
 def test_every_pair_of_methods_scores(
     generations: Any, pairs: Any, tiny_bert: Path, tmp_path: Path, method: str, reranking: str

@@ -23,10 +23,10 @@ def readme_commands() -> list[str]:
 
 
 def shorten(path: Path) -> None:
-    """Leave two of six n-gram lengths: the others only take time."""
+    """Leave one variant of each kind: what the others do to the networks is tested there, and each takes a minute."""
     text = path.read_text(encoding="utf-8")
-    text, count = re.subn(r'^  "[2-5]": .*\n', "", text, flags=re.MULTILINE)
-    assert count == 4
+    text, count = re.subn(r'^  ("[2-5]"|CL => BinaryClf|In-batch Doc Negatives): .*\n', "", text, flags=re.MULTILINE)
+    assert count == 7
     path.write_text(text, encoding="utf-8")
 
 
@@ -48,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1800)
 def test_the_tables_hold_every_variant(project: Path) -> None:
     comparisons = json.loads((project / "before-comparisons.json").read_text(encoding="utf-8"))
     tables = {table["title"]: table for table in comparisons}
@@ -56,8 +56,8 @@ def test_the_tables_hold_every_variant(project: Path) -> None:
     def variants(name: str) -> list[str]:
         return [row[0] for row in tables[f"Experiments: {name}"]["rows"]]
 
-    assert variants("ablation") == ["SimCKP", "w/o CL", "CL => SeqLabel", "CL => BinaryClf", "w/o Reranker"]
-    assert variants("negatives") == ["In-batch Doc Negatives", "Random Negatives", "Hard Negatives"]
+    assert variants("ablation") == ["SimCKP", "w/o CL", "CL => SeqLabel", "w/o Reranker"]
+    assert variants("negatives") == ["Random Negatives", "Hard Negatives"]
     assert variants("ngrams") == ["1", "6"]
     page = (project / "before-index.html").read_text(encoding="utf-8")
     markdown = (project / "before-results.md").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def test_the_tables_hold_every_variant(project: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1800)
 def test_every_experiment_is_collected_and_the_workspace_as_it_was(project: Path) -> None:
     collected: list[dict[str, Any]] = json.loads((project / "experiments/collected.json").read_text(encoding="utf-8"))
     methods = {(row["params"]["extractor.method"], row["params"]["reranker.method"]) for row in collected}
@@ -79,7 +79,7 @@ def test_every_experiment_is_collected_and_the_workspace_as_it_was(project: Path
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1800)
 def test_several_seeds_give_mean_and_deviation(project: Path) -> None:
     (row, *_) = (
         line for line in (project / "reports/results.md").read_text("utf-8").splitlines() if "this run" in line
