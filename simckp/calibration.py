@@ -12,11 +12,9 @@ from simckp.selection import (
     HIGHEST_SIMILARITY,
     Floats,
     Ranking,
-    best_cut,
     calibrate,
-    count_selected,
     cut_behind,
-    f1_of_means,
+    f1_at_m,
 )
 
 PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
@@ -92,18 +90,6 @@ def score_features(scores: Floats) -> Floats:
     return np.column_stack([*own, *(np.full(count, value) for value in whole)])
 
 
-def f1_with(threshold: Threshold, rankings: Sequence[Ranking], *, minimum: int) -> float:
-    """Return corpus F1@M over the documents with gold keyphrases, each at its cut."""
-    precisions, recalls = [], []
-    for one in rankings:
-        if one.targets:
-            given = count_selected(one.scores, threshold=document_cut(threshold, one.scores), minimum=minimum)
-            matches = int(one.labels[:given].sum())
-            precisions.append(matches / given if given else 0.0)
-            recalls.append(matches / one.targets)
-    return f1_of_means(precisions, recalls)
-
-
 def _thresholds(kind: str, rankings: list[Ranking], minimum: int, fixed: float | None) -> list[Threshold]:
     paper = calibrate(rankings, minimum=minimum)
 
@@ -127,7 +113,11 @@ def _thresholds(kind: str, rankings: list[Ranking], minimum: int, fixed: float |
     ]
     if fixed is not None:
         found.append(row(FIXED, fixed))
-    return [{**one, "f1_at_m": f1_with(one, rankings, minimum=minimum)} for one in found]
+
+    def f1(threshold: Threshold) -> float:
+        return f1_at_m(rankings, lambda one: document_cut(threshold, one.scores), minimum=minimum)
+
+    return [{**one, "f1_at_m": f1(one)} for one in found]
 
 
 def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
@@ -172,9 +162,3 @@ def _adaptive(rankings: Sequence[Ranking], row: Callable[..., Threshold]) -> Thr
     coefficients = regression.coef_[0] / scaler.scale_
     intercept = float(regression.intercept_[0] - coefficients @ scaler.mean_)
     return row(ADAPTIVE, HIGHEST_SIMILARITY, intercept, coefficients.tolist())
-
-
-def oracle_cut(one: Ranking) -> float:
-    """Return the cut that maximises a document's own F1@M: what no rule can beat; infinite without a gold candidate."""
-    cut = best_cut(one)
-    return float("inf") if cut is None else cut

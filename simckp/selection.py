@@ -1,6 +1,6 @@
 """From scores to keyphrases: the paper's threshold and the best-five rule."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,14 +92,19 @@ def f1_of_means(precision: Iterable[float], recall: Iterable[float]) -> float:
     return 2.0 * mean_precision * mean_recall / total if total else 0.0
 
 
-def f1_at_m(rankings: Iterable[Ranking], *, threshold: float | None, minimum: int) -> float:
-    """Return corpus F1@M over documents with gold keyphrases; without a threshold, with each document's best cut."""
+def oracle_cut(ranking: Ranking) -> float:
+    """Return the cut that maximises a document's own F1@M: what no rule can beat; infinite without a gold candidate."""
+    cut = best_cut(ranking)
+    return np.inf if cut is None else cut
+
+
+def f1_at_m(rankings: Iterable[Ranking], cut_of: Callable[[Ranking], float], *, minimum: int) -> float:
+    """Return corpus F1@M over the documents with gold keyphrases, each cut where ``cut_of`` says."""
     precisions, recalls = [], []
     for ranking in rankings:
         if not ranking.targets:
             continue
-        cut = best_cut(ranking) if threshold is None else threshold
-        given = count_selected(ranking.scores, threshold=np.inf if cut is None else cut, minimum=minimum)
+        given = count_selected(ranking.scores, threshold=cut_of(ranking), minimum=minimum)
         matches = int(ranking.labels[:given].sum())
         precisions.append(matches / given if given else 0.0)
         recalls.append(matches / ranking.targets)
@@ -117,6 +122,6 @@ def calibrate(rankings: list[Ranking], *, minimum: int) -> Calibration:
     return Calibration(
         threshold=threshold,
         documents=len(cuts),
-        f1_at_m=f1_at_m(rankings, threshold=threshold, minimum=minimum),
-        oracle_f1_at_m=f1_at_m(rankings, threshold=None, minimum=0),
+        f1_at_m=f1_at_m(rankings, lambda _: threshold, minimum=minimum),
+        oracle_f1_at_m=f1_at_m(rankings, oracle_cut, minimum=0),
     )

@@ -1,5 +1,6 @@
 """Thresholds by every method: against trying all cuts, and on documents that need different ones."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,10 @@ from simckp.calibration import (
     best_global_cut,
     calibrate_kinds,
     document_cut,
-    f1_with,
-    oracle_cut,
     score_features,
 )
 from simckp.records import Scored, ScoredPhrase, Threshold
-from simckp.selection import HIGHEST_SIMILARITY, Ranking, f1_at_m
+from simckp.selection import HIGHEST_SIMILARITY, Ranking, f1_at_m, oracle_cut
 
 
 def scored(kind: str, scores: Any, labels: Any, targets: int | None = None) -> Scored:
@@ -51,6 +50,10 @@ def test_each_kind_has_its_thresholds() -> None:
     assert {method for _, method in found} == {PAPER, GLOBAL, ADAPTIVE, FIXED}
 
 
+def constant(cut: float) -> Callable[[Ranking], float]:
+    return lambda _: cut
+
+
 RANKINGS = st.lists(
     st.tuples(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=6), st.integers(0, 2)),
     min_size=1,
@@ -68,11 +71,11 @@ def test_the_best_global_cut_equals_trying_every_score(documents: Any, minimum: 
     if not any(one.labels.any() for one in rankings):
         assert cut == HIGHEST_SIMILARITY
         return
-    best = max(f1_at_m(rankings, threshold=s / 10 - 0.05, minimum=minimum) for s in range(11))
+    best = max(f1_at_m(rankings, constant(s / 10 - 0.05), minimum=minimum) for s in range(11))
     # A cut is one of the scores, and what is above it is given: at least the lowest score is always left out.
     tried = {float(score) for one in rankings if one.targets for score in one.scores}
-    among = max(f1_at_m(rankings, threshold=score, minimum=minimum) for score in tried)
-    assert f1_at_m(rankings, threshold=cut, minimum=minimum) == pytest.approx(among)
+    among = max(f1_at_m(rankings, constant(score), minimum=minimum) for score in tried)
+    assert f1_at_m(rankings, constant(cut), minimum=minimum) == pytest.approx(among)
     assert among <= best + 1e-9
 
 
@@ -104,7 +107,11 @@ def test_the_adaptive_cut_follows_the_document() -> None:
         for row in mixture(2)
         if row["kind"] == "present"
     ]
-    f1 = {method: f1_with(found["present", method], held_out, minimum=0) for method in (PAPER, GLOBAL, ADAPTIVE)}
+
+    def f1_of(method: str) -> float:
+        return f1_at_m(held_out, lambda one: document_cut(found["present", method], one.scores), minimum=0)
+
+    f1 = {method: f1_of(method) for method in (PAPER, GLOBAL, ADAPTIVE)}
     assert f1[ADAPTIVE] > 0.98  # 0.5 is above the low documents' gold and the high ones' wrong candidates alike
     assert max(f1[PAPER], f1[GLOBAL]) < 0.9
     # Absent phrases have no candidate at all: nothing to learn, and nothing is given.

@@ -12,6 +12,7 @@ from simckp.models.scorers import PAPER_SCORING
 from simckp.prediction import paired_kinds, predict
 from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase, Threshold
 from simckp.scoring import beam_scores, score_absent, score_documents, score_present
+from tests.conftest import make_threshold
 
 
 @pytest.fixture
@@ -98,20 +99,7 @@ def scored(kind: str, *scores: float, labels: tuple[bool, ...] = ()) -> Scored:
 
 
 def cuts(present: float, absent: float) -> dict[str, Threshold]:
-    return {
-        kind: Threshold(
-            kind=kind,
-            method="fixed",
-            value=value,
-            intercept=0.0,
-            features=[],
-            coefficients=[],
-            f1_at_m=0.0,
-            oracle_f1_at_m=0.0,
-            documents=0,
-        )
-        for kind, value in (("present", present), ("absent", absent))
-    }
+    return {kind: make_threshold(kind, value) for kind, value in (("present", present), ("absent", absent))}
 
 
 def absent_row(identifier: str) -> Scored:

@@ -92,4 +92,4 @@ def test_f1_is_that_of_the_means() -> None:
     # Means: P 0.5, R 0.75; 2 * 0.375 / 1.25 = 0.6. The mean of the two F1 would be (1 + 0) / 2.
     assert f1_of_means([1.0, 0.0], [1.0, 0.5]) == pytest.approx(0.6)
     assert f1_of_means([], []) == 0.0
-    assert f1_at_m([Ranking.of([0.9], [True], 0)], threshold=0.0, minimum=0) == 0.0
+    assert f1_at_m([Ranking.of([0.9], [True], 0)], lambda _: 0.0, minimum=0) == 0.0

@@ -5,25 +5,11 @@ from typing import Any
 import pytest
 
 from simckp.evaluation.cuts import compare_cuts
-from simckp.records import Document, Scored, ScoredPhrase, Threshold
-from tests.conftest import make_document
+from simckp.records import Document, Scored, ScoredPhrase
+from tests.conftest import make_document, make_threshold
 
 TEXT = "alpha beta gamma delta epsilon zeta eta theta"
 WORDS = TEXT.split()
-
-
-def threshold(method: str, kind: str, value: float) -> Threshold:
-    return Threshold(
-        kind=kind,
-        method=method,
-        value=value,
-        intercept=0.0,
-        features=[],
-        coefficients=[],
-        f1_at_m=0.0,
-        oracle_f1_at_m=0.0,
-        documents=0,
-    )
 
 
 def row(gold: list[str]) -> tuple[Document, tuple[Scored, Scored]]:
@@ -38,7 +24,7 @@ def row(gold: list[str]) -> tuple[Document, tuple[Scored, Scored]]:
 
 
 def test_side_by_side_by_hand() -> None:
-    cuts = [threshold("mean_of_best_cuts", kind, 0.75) for kind in ("present", "absent")]
+    cuts = [make_threshold(kind, 0.75, method="mean_of_best_cuts") for kind in ("present", "absent")]
     found = compare_cuts(
         [row(["alpha"]), row(["alpha", "beta", "gamma"])],
         cuts,
