@@ -5,15 +5,25 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from pipeline.experiments import COLLECTED, LENGTHS, read_collected, read_variants
+from pipeline.experiments import ABLATION, COLLECTED, GENERATION, LENGTHS, read_collected, read_variants
 from pipeline.layout import COMPARISONS, LENGTH_CURVE, prune_results
 from pipeline.runner import PARAMS, Stage, run, write_json
-from simckp.evaluation.experiments import Experiment, comparison_table, flatten, length_curve, variants_found
+from simckp.evaluation.experiments import (
+    Experiment,
+    comparison_table,
+    first_seed,
+    flatten,
+    length_curve,
+    variants_found,
+)
 from simckp.evaluation.figures import length_figure
 
 
 def main() -> None:
-    """Write a table for every comparison of which at least two variants were run with the other parameters as here."""
+    """Write a table for every comparison of which at least two variants were run with the other parameters as here.
+
+    The generator without contrastive learning, if it was run, is a baseline of the report too.
+    """
     with Stage("ablations", uses=[], inputs=[PARAMS, COLLECTED]) as stage:
         params = stage.params
         prune_results(params)
@@ -26,7 +36,10 @@ def main() -> None:
         found = {title: variants_found(variants, runs, current) for title, variants in read_variants().items()}
         many = {title: runs for title, runs in found.items() if sum(run is not None for run in runs.values()) > 1}
         sets = params.test_sets
-        write_json(COMPARISONS, [asdict(comparison_table(title, runs, sets)) for title, runs in many.items()])
+        tables = [asdict(comparison_table(title, runs, sets)) for title, runs in many.items()]
+        generation = found[ABLATION][GENERATION]
+        systems = {"generation alone": first_seed(generation)} if generation else {}
+        write_json(COMPARISONS, {"tables": tables, "systems": systems})
         rows = length_curve(many.get(LENGTHS, {}), sets)
         table, image = LENGTH_CURVE
         with table.open("w", encoding="utf-8", newline="") as sink:

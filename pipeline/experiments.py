@@ -24,6 +24,7 @@ from simckp.params import read_params
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
 LENGTHS = "ngrams"  # the comparison that is drawn as a curve
+ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is a baseline too
 _LOG = logging.getLogger("pipeline")
 
 

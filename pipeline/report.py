@@ -39,12 +39,12 @@ def main() -> None:
         }
         baselines: dict[str, Any] = {name: _read(f"baselines/{name}.json") for name in params.baselines}
         cuts = {name: [_read(f"cuts/{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
-        comparisons = [Table(**table) for table in json.loads(COMPARISONS.read_text(encoding="utf-8"))]
+        comparisons = json.loads(COMPARISONS.read_text(encoding="utf-8"))
         tables = [
-            *result_tables(metrics, baselines),
+            *result_tables(metrics, baselines | comparisons["systems"]),
             interval_table(metrics, confidence=params.evaluation.confidence),
             cut_table(cuts),
-            *comparisons,
+            *(Table(**table) for table in comparisons["tables"]),
             profile_table(profiles),
             statistics_table(statistics),
         ]

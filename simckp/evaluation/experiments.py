@@ -55,6 +55,11 @@ def variants_found(
     return found
 
 
+def first_seed(experiment: Experiment) -> dict[str, Any]:
+    """Return the metrics of each set with the first seed."""
+    return {name: dict(seeds[0]) for name, seeds in experiment.metrics.items()}
+
+
 def _comparable(params: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in params.items() if key.partition(".")[0] not in _WITHOUT_EFFECT}
 

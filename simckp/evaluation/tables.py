@@ -74,9 +74,10 @@ def _result_table(
     header = ["model", *(f"{name} {label}" for name in metrics for label in FIGURES)]
     ours = [figure([seed[kind][label] for seed in seeds]) for seeds in metrics.values() for label in FIGURES]
     rows = [[OURS, *ours]]
-    if kind == "present":  # the other systems only extract
-        for model, found in others.items():
-            rows.append([model, *(figure([found[name][kind][label]]) for name in metrics for label in FIGURES)])
+    for model, found in others.items():
+        values = [found[name][kind][label] for name in metrics for label in FIGURES]
+        if any(values):  # an extractor gives no absent keyphrases
+            rows.append([model, *(figure([value]) for value in values)])
     for model, results in paper()["results"][kind].items():
         cells = [_published(results.get(name, {}).get(label)) for name in metrics for label in FIGURES]
         if any(cell != MISSING for cell in cells):
