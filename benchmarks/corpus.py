@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.readers import read_jsonl
+from simckp.documents.readers import read_documents
 from simckp.records import Document
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -105,4 +105,4 @@ def real_documents(name: str, count: int) -> list[Document]:
     if not path.is_file():
         return SyntheticCorpus().documents(count)
     cleaner = Cleaner(name, filtered=False, policy="per_keyphrase", limit=count)
-    return [row for row in cleaner.clean(read_jsonl(path)) if is_document(row)]
+    return [row for row in cleaner.clean(read_documents([path])) if is_document(row)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.runner import Stage, progress, run, write_json
 from simckp import datasets, records
 from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.readers import corpus_files, read_jsonl
+from simckp.documents.readers import Reading, corpus_files, read_documents
 from simckp.params import TRAIN, VALID
 
 
@@ -17,8 +17,10 @@ def main(set_name: str) -> None:
     with Stage("ingest", set_name, uses=["limit", "shard_rows", f"corpora.{set_name}", "cleaning"]) as stage:
         params = stage.params
         corpus = params.corpora[set_name]
-        files = corpus_files(Path(corpus.path), corpus.files)
-        raw = progress((document for file in files for document in read_jsonl(file)), stage.title)
+        files = corpus_files(Path(corpus.path), corpus.files, chosen=corpus.format)
+        fields = {str(name): called for name, called in (corpus.fields or {}).items()}
+        reading = Reading(format=corpus.format, fields=fields, encoding=corpus.encoding)
+        raw = progress(read_documents(files, reading), stage.title)
         filtered = set_name in (TRAIN, VALID)
         cleaner = Cleaner(set_name, filtered=filtered, policy=params.cleaning.policy, limit=params.limit)
         losses: list[records.Dropped] = []

@@ -33,10 +33,17 @@ class Section(BaseModel):
 
 
 class Corpus(Section):
-    """One document set: a file, or a folder of which ``files`` names those to read, in order (null: all)."""
+    """One document set: a file, or a folder of which ``files`` names those to read, in order (null: all).
+
+    How they are read may be left out, unlike everything else: ``format`` where the suffix does not say it, ``fields``
+    (what id, title, abstract and keyphrases are called in the file), ``encoding``.
+    """
 
     path: str
     files: list[str] | None
+    format: Literal["jsonl", "json", "csv", "tsv", "parquet", "text", "lines", "one2set", "liaad"] | None = None
+    fields: dict[Literal["id", "title", "abstract", "keyphrases"], str] | None = None
+    encoding: str = "utf-8"
 
 
 class Cleaning(Section):

@@ -1,0 +1,227 @@
+"""From files to records (a mapping a document), one function a format; rows are counted as a person would."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from simckp.documents.sources import STDIN, bare_suffix, text_lines
+from simckp.errors import InputError
+
+Record = Mapping[str, Any]
+Rows = Iterator[tuple[int, Record]]
+_LONGEST_FIELD = 2**31 - 1
+_TITLE_END, _PRESENT_END = "<eos>", "<peos>"
+_SOURCE, _TARGET = "_src.txt", "_trg.txt"
+
+
+def read_jsonl(path: Path, encoding: str) -> Rows:
+    """Yield one record a line; blank lines are skipped, the row is the line."""
+    return _json_lines(enumerate(text_lines(path, encoding), start=1), path)
+
+
+def read_json(path: Path, encoding: str) -> Rows:
+    """Yield the records of a JSON array, or of JSON lines, which published sets call ``.json`` too.
+
+    An array is held in memory; its rows are the places in it, from 1.
+    """
+    lines = enumerate(text_lines(path, encoding), start=1)
+    first = next(((row, line) for row, line in lines if line.strip()), None)
+    if first is None:
+        return
+    if not first[1].lstrip().startswith("["):
+        yield from _json_lines(chain([first], lines), path)
+        return
+    values = _json("".join(line for _, line in chain([first], lines)), path, None)
+    for row, value in enumerate(values, start=1):
+        yield row, _object(value, path, row)
+
+
+def _json_lines(lines: Iterable[tuple[int, str]], path: Path) -> Rows:
+    for row, line in lines:
+        if line.strip():
+            yield row, _object(_json(line, path, row), path, row)
+
+
+def _json(text: str, path: Path, row: int | None) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(path, row, None, f"no valid JSON: {error}") from error
+
+
+def _object(value: Any, path: Path, row: int) -> Record:
+    if not isinstance(value, dict):
+        raise InputError(path, row, None, f"expected a JSON object, found {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def read_csv(path: Path, encoding: str) -> Rows:
+    """Yield one record a row below the header (row 1); fields of any length, with line ends in quotes."""
+    return _read_table(path, encoding, ",")
+
+
+def read_tsv(path: Path, encoding: str) -> Rows:
+    """Yield one record a row below the header (row 1) of a tab-separated file."""
+    return _read_table(path, encoding, "\t")
+
+
+def _read_table(path: Path, encoding: str, delimiter: str) -> Rows:
+    # The module's limit is for the process; 131,072 characters by default, which a full text exceeds.
+    csv.field_size_limit(_LONGEST_FIELD)
+    rows = csv.reader(text_lines(path, encoding), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    row = 0
+    while True:
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(path, row + 1, None, f"no valid table: {error}") from error
+        row += 1
+        if not cells:
+            continue
+        if header is None:
+            header = _header(cells, path, row)
+        elif len(cells) != len(header):
+            raise InputError(path, row, None, f"expected {len(header)} fields as in the header, found {len(cells)}")
+        else:
+            yield row, dict(zip(header, cells, strict=True))
+
+
+def _header(cells: list[str], path: Path, row: int) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(path, row, twice[0], "stands twice in the header")
+    return names
+
+
+def read_parquet(path: Path, encoding: str) -> Rows:
+    """Yield one record a row, row group by row group; ``encoding`` does not matter."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path == STDIN:
+        raise InputError(path, None, None, "Parquet cannot be read from standard input")
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                for record in batch.to_pylist():
+                    row += 1
+                    yield row, record
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
+        raise InputError(path, row + 1 if row else None, None, f"no readable Parquet: {error}") from error
+
+
+def read_text(path: Path, encoding: str) -> Rows:
+    """Yield one record: the whole file is one document without a title, its id the file's name."""
+    text = "".join(text_lines(path, encoding)).replace("\r\n", "\n")
+    yield 1, {"id": None if path == STDIN else path.name.partition(".")[0], "abstract": text}
+
+
+def read_lines(path: Path, encoding: str) -> Rows:
+    """Yield one record a line that is not blank: a document without a title."""
+    for row, line in enumerate(text_lines(path, encoding), start=1):
+        if line.strip():
+            yield row, {"abstract": line.strip()}
+
+
+def read_one2set(path: Path, encoding: str) -> Rows:
+    """Yield the documents of One2Set's files: ``title <eos> abstract`` a line, and beside it keyphrases a line.
+
+    The keyphrases of ``test_src.txt`` stand in ``test_trg.txt``, separated by ``;``, with ``<peos>`` between present
+    and absent ones; without that file the documents have none.
+    """
+    if not path.name.endswith(_SOURCE):
+        raise InputError(path, None, None, f"expected a file named *{_SOURCE}")
+    target = path.with_name(path.name.removesuffix(_SOURCE) + _TARGET)
+    targets = text_lines(target, encoding) if target.exists() else None
+    row = 0
+    for row, line in enumerate(text_lines(path, encoding), start=1):
+        title, end, abstract = line.strip().partition(_TITLE_END)
+        record = {"title": title.strip(), "abstract": abstract.strip()} if end else {"abstract": title}
+        if targets is not None:
+            keyphrases = next(targets, None)
+            if keyphrases is None:
+                raise InputError(target, row, None, f"ends here, but {path.name} goes on")
+            record["keyphrases"] = [  # type: ignore[assignment]
+                phrase.strip() for phrase in keyphrases.split(";") if phrase.strip() not in ("", _PRESENT_END)
+            ]
+        yield row, record
+    if targets is not None and next(targets, None) is not None:
+        raise InputError(target, row + 1, None, f"has more lines than {path.name}")
+
+
+def read_liaad(path: Path, encoding: str) -> Rows:
+    """Yield one document of LIAAD's folders: ``docsutf8/<id>.txt`` and, a phrase a line, ``keys/<id>.key``."""
+    (row, record), *_ = read_text(path, encoding)
+    keys = path.parent.parent / "keys" / f"{path.name.removesuffix('.txt')}.key"
+    phrases = [line.strip() for line in text_lines(keys, encoding)] if keys.is_file() else None
+    yield row, {**record, "keyphrases": [phrase for phrase in phrases if phrase] if phrases is not None else None}
+
+
+FORMATS: dict[str, Callable[[Path, str], Rows]] = {
+    "jsonl": read_jsonl,
+    "json": read_json,
+    "csv": read_csv,
+    "tsv": read_tsv,
+    "parquet": read_parquet,
+    "text": read_text,
+    "lines": read_lines,
+    "one2set": read_one2set,
+    "liaad": read_liaad,
+}
+# What a file's suffix says of its format; the others must be named.
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".txt": "text",
+}
+_ENDINGS = {"one2set": (_SOURCE,), "liaad": (".txt",), "lines": (".txt",)}
+
+
+def format_of(path: Path, chosen: str | None) -> str:
+    """Return the format of a file: the chosen one, or what its suffix says.
+
+    Raises:
+        InputError: No format is chosen and the suffix says none.
+    """
+    found = chosen or SUFFIXES.get(bare_suffix(path))
+    if found is None:
+        known = ", ".join(SUFFIXES)
+        raise InputError(path, None, None, f"name its format ({', '.join(FORMATS)}); only {known} say it themselves")
+    return found
+
+
+def is_of_format(path: Path, chosen: str | None) -> bool:
+    """Say whether a file of a folder is to be read: by its suffix, or by what files of a chosen format are called."""
+    if chosen in _ENDINGS:
+        return path.name.endswith(_ENDINGS[chosen])
+    found = SUFFIXES.get(bare_suffix(path))
+    return found is not None and chosen in (None, found)
+
+
+def read_records(path: Path, *, chosen: str | None, encoding: str) -> Rows:
+    """Yield the records of a file with their rows.
+
+    Args:
+        path: The file, or ``-`` for standard input.
+        chosen: A name of :data:`FORMATS`, or None: the suffix says it.
+        encoding: Of text files.
+
+    Raises:
+        InputError: See the function of the format.
+    """
+    return FORMATS[format_of(path, chosen)](path, encoding)
