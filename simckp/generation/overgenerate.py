@@ -28,7 +28,6 @@ from simckp.text import (
     is_present,
     scoring_key,
     single_spaced,
-    split_by_presence,
     stems,
 )
 
@@ -182,8 +181,7 @@ def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) ->
         tokenizer: Turns ids into text.
     """
     text = StemmedText(stems(document["text"]))
-    _, absent_gold = split_by_presence(document["keyphrases"], text)
-    gold = {scoring_key(phrase) for phrase in absent_gold}
+    gold = set(map(scoring_key, document["keyphrases"]))
     found: dict[str, GeneratedPhrase] = {}
     for rank, beam in enumerate(beams):
         surfaces = {scoring_key(surface): surface for surface in _surfaces(beam, tokenizer)}
