@@ -349,7 +349,7 @@ def _reranking_examples(count: int) -> list[RerankingExample]:
         phrases = [pool[int(at)] for at in generator.choice(len(pool), 60, replace=False)]
         labels = np.zeros(len(phrases), dtype=np.bool_)
         found.append(
-            RerankingExample(input_ids=example.input_ids, phrases=phrases, label=labels, targets=0, truncated=False)
+            RerankingExample(windows=[example.input_ids], phrases=phrases, label=labels, targets=0, truncated=False)
         )
     return found
 

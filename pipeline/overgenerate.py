@@ -10,7 +10,7 @@ from simckp.generation.overgenerate import overgenerate
 def main(seed: str, set_name: str) -> None:
     """Generate for one document set with one seed's extractor-generator."""
     source, folder = Path("data/documents", set_name), Path("models/extractor", seed)
-    uses = ["shard_rows", "extractor.max_source_tokens", "generation"]
+    uses = ["shard_rows", "extractor.max_source_tokens", "generation", "windows"]
     with Stage("overgenerate", seed, set_name, uses=uses, inputs=[source, folder]) as stage:
         stage.transform(
             partial(
@@ -18,6 +18,7 @@ def main(seed: str, set_name: str) -> None:
                 folder=folder.resolve(),
                 settings=stage.params.generation,
                 max_tokens=stage.params.extractor.max_source_tokens,
+                overlap=stage.params.windows.overlap,
             ),
             [(source, "documents")],
             Path("data/generations", seed, set_name),

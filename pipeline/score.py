@@ -14,12 +14,13 @@ def main(seed: str, set_name: str) -> None:
     models = Path("models/extractor", seed), Path("models/reranker", seed)
     inputs = [documents, candidates, generations, *models]
     lengths = ["extractor.max_source_tokens", "reranker.max_source_tokens", "reranker.max_phrase_tokens"]
-    with Stage("score", seed, set_name, uses=["shard_rows", *lengths], inputs=inputs) as stage:
+    with Stage("score", seed, set_name, uses=["shard_rows", "windows", *lengths], inputs=inputs) as stage:
         stage.transform(
             partial(
                 score_documents,
                 folders=(models[0].resolve(), models[1].resolve()),
                 max_tokens=stage.params.extractor.max_source_tokens,
+                overlap=stage.params.windows.overlap,
                 reranker_max_tokens=stage.params.reranker.max_source_tokens,
                 max_phrase_tokens=stage.params.reranker.max_phrase_tokens,
             ),

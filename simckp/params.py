@@ -183,6 +183,12 @@ class RerankerParams(Optimisation, RerankingScoring):
     max_phrase_tokens: Annotated[int, Field(ge=4)]
 
 
+class Windows(Section):
+    """Documents longer than a model: windows that share ``overlap`` tokens; null cuts them, as the paper does."""
+
+    overlap: Annotated[int, Field(ge=0)] | None
+
+
 class Selection(Section):
     """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many.
 
@@ -244,6 +250,7 @@ class Params(Section):
     extractor: ExtractorParams
     generation: Generation
     reranker: RerankerParams
+    windows: Windows
     selection: Selection
     baselines: list[Literal["tfidf", "yake", "keybert", "textrank"]]
     evaluation: Evaluation

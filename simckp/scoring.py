@@ -13,8 +13,8 @@ from simckp.features.examples import (
     Integers,
     RerankingExample,
     absent_phrases,
-    extraction_examples,
     reranking_examples,
+    window_examples,
 )
 from simckp.models.backbones import best_device
 from simckp.models.extractor import ExtractorGenerator, load_extractor
@@ -85,18 +85,21 @@ class PhraseVectors:
 
 @torch.inference_mode()
 def reranking_scores(model: Reranker, examples: list[RerankingExample], *, pad_token_id: int) -> list[list[float]]:
-    """Return the similarity of every generated phrase of every example to its document."""
+    """Return the similarity of every generated phrase of every example to its document, or its best window."""
     device = next(model.parameters()).device
     vectors = PhraseVectors(model, pad_token_id=pad_token_id)
     vectors.add([phrase for example in examples for phrase in example.phrases])
     scores: list[list[float]] = [[] for _ in examples]
-    with_phrases = [position for position, example in enumerate(examples) if example.phrases]
-    for batch in by_length([len(examples[position].input_ids) for position in with_phrases], _DOCUMENT_BATCH):
-        positions = [with_phrases[index] for index in batch]
-        ids, mask = pad([examples[position].input_ids for position in positions], pad_token_id)
+    windows = [
+        (position, window) for position, example in enumerate(examples) if example.phrases for window in example.windows
+    ]
+    for batch in by_length([len(window) for _, window in windows], _DOCUMENT_BATCH):
+        ids, mask = pad([windows[index][1] for index in batch], pad_token_id)
         documents = model.embed_documents(ids.to(device), mask.to(device))
-        for position, document in zip(positions, documents, strict=True):
-            scores[position] = similarities(document, vectors.stack(examples[position].phrases))
+        for index, document in zip(batch, documents, strict=True):
+            position = windows[index][0]
+            found = similarities(document, vectors.stack(examples[position].phrases))
+            scores[position] = list(map(max, found, scores[position])) if scores[position] else found
     return scores
 
 
@@ -124,6 +127,7 @@ def score_documents(
     max_tokens: int,
     reranker_max_tokens: int,
     max_phrase_tokens: int,
+    overlap: int | None = None,
 ) -> list[Scored]:
     """Return two rows a document, present and absent.
 
@@ -136,17 +140,22 @@ def score_documents(
         max_tokens: Length that the extractor reads.
         reranker_max_tokens: Length that the reranker reads.
         max_phrase_tokens: Longest phrase.
+        overlap: Tokens that two windows of a long document share; None cuts it.
     """
     (extractor, extractor_tokenizer), reranking = _loaded(*folders)
     generated = [(document, generated) for document, _, generated in rows]
     if extractor.extracts:
         mined = [(document, mined) for document, mined, _ in rows]
-        present = score_present(mined, extractor, extractor_tokenizer, max_tokens=max_tokens)
+        present = score_present(mined, extractor, extractor_tokenizer, max_tokens=max_tokens, overlap=overlap)
     else:
         present = (beam_scores(*row, kind="present") for row in rows)
     if reranking:
         absent = score_absent(
-            generated, *reranking, max_tokens=reranker_max_tokens, max_phrase_tokens=max_phrase_tokens
+            generated,
+            *reranking,
+            max_tokens=reranker_max_tokens,
+            max_phrase_tokens=max_phrase_tokens,
+            overlap=overlap,
         )
     else:
         absent = (beam_scores(*row, kind="absent") for row in rows)
@@ -184,26 +193,43 @@ def beam_scores(
 
 
 def score_present(
-    rows: list[tuple[Document, Mined]], model: ExtractorGenerator, tokenizer: Any, *, max_tokens: int
+    rows: list[tuple[Document, Mined]],
+    model: ExtractorGenerator,
+    tokenizer: Any,
+    *,
+    max_tokens: int,
+    overlap: int | None = None,
 ) -> Iterator[Scored]:
-    """Yield the mined candidates of each document with their similarity, best first.
+    """Yield the mined candidates of each document with their score, best first.
 
-    Candidates beyond the model's length are left out; ``truncated`` and ``unscored`` say so.
+    Of a document in several windows a candidate has its best score over the windows that hold it whole. Without an
+    overlap candidates beyond the model's length are left out; ``truncated`` and ``unscored`` say so.
     """
-    examples = list(extraction_examples(rows, tokenizer, max_source_tokens=max_tokens, max_target_tokens=1))
-    scores = extraction_scores(model, examples, pad_token_id=tokenizer.pad_token_id)
-    for (_, mined), example, values in zip(rows, examples, scores, strict=True):
-        phrases = [mined["phrases"][position] for position in example.candidate]
+    documents = list(window_examples(rows, tokenizer, max_source_tokens=max_tokens, overlap=overlap))
+    windows = [window for document in documents for window in document]
+    values = iter(extraction_scores(model, windows, pad_token_id=tokenizer.pad_token_id))
+    for (_, mined), document in zip(rows, documents, strict=True):
+        best: dict[int, float] = {}
+        for window in document:
+            for position, score in zip(window.candidate.tolist(), next(values), strict=True):
+                best[position] = max(score, best.get(position, score))
+        phrases = mined["phrases"]
         yield Scored(
             id=mined["id"],
             kind="present",
             phrases=_best_first(
-                ScoredPhrase(key=p["key"], surface=p["surface"], score=value, label=p["label"], spans=p["spans"])
-                for p, value in zip(phrases, values, strict=True)
+                ScoredPhrase(
+                    key=phrases[position]["key"],
+                    surface=phrases[position]["surface"],
+                    score=score,
+                    label=phrases[position]["label"],
+                    spans=phrases[position]["spans"],
+                )
+                for position, score in sorted(best.items())
             ),
-            targets=example.targets,
-            truncated=example.truncated,
-            unscored=example.unscored,
+            targets=document[0].targets,
+            truncated=document[-1].truncated,
+            unscored=len(phrases) - len(best),
         )
 
 
@@ -214,10 +240,16 @@ def score_absent(
     *,
     max_tokens: int,
     max_phrase_tokens: int,
+    overlap: int | None = None,
 ) -> Iterator[Scored]:
-    """Yield the generated phrases of each document that are not in its text, with their similarity, best first."""
+    """Yield the generated phrases of each document that are not in its text, with their similarity, best first.
+
+    Of a document in several windows a phrase has its best similarity to any of them.
+    """
     examples = list(
-        reranking_examples(rows, tokenizer, max_source_tokens=max_tokens, max_phrase_tokens=max_phrase_tokens)
+        reranking_examples(
+            rows, tokenizer, max_source_tokens=max_tokens, max_phrase_tokens=max_phrase_tokens, overlap=overlap
+        )
     )
     scores = reranking_scores(model, examples, pad_token_id=tokenizer.pad_token_id)
     for (document, generated), example, values in zip(rows, examples, scores, strict=True):

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 import torch
 
+from simckp.features.examples import TextEncoder
 from simckp.models.extractor import new_extractor
 from simckp.models.reranker import PAPER_RERANKING, BeamOrder, new_reranker
 from simckp.models.scorers import PAPER_SCORING
 from simckp.prediction import paired_kinds, predict
 from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase, Threshold
 from simckp.scoring import beam_scores, score_absent, score_documents, score_present
-from tests.conftest import make_threshold
+from tests.conftest import make_document, make_threshold
 
 
 @pytest.fixture
@@ -182,3 +183,55 @@ def test_every_pair_of_methods_scores(
     assert [len(row["phrases"]) for row in found[::2]] == expected
     below_zero = [p["score"] for row in found[1::2] for p in row["phrases"]]
     assert (set(below_zero) == {-1.0}) == (reranking == "none")
+
+
+LONG = "filler words go on and on here. " * 40 + "We apply quantum annealing to scheduling."
+
+
+def test_a_phrase_at_the_end_of_a_long_document_is_scored(tiny_bert: Path) -> None:
+    document = make_document(LONG, ["quantum annealing"])
+    start = LONG.index("quantum annealing")
+    phrases = [
+        {"key": key, "surface": key, "label": key.startswith("quantum"), "spans": [{"start": at, "end": at + len(key)}]}
+        for key, at in (("quantum annealing", start), ("filler words", 0))
+    ]
+    mined: Any = {
+        "id": "d",
+        "phrases": phrases,
+        "present_targets": ["quantum annealing"],
+        "absent_targets": [],
+        "missed_targets": [],
+    }
+    model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    model.eval()
+    (cut,) = score_present([(document, mined)], model, tokenizer, max_tokens=48)
+    assert ([p["key"] for p in cut["phrases"]], cut["truncated"], cut["unscored"]) == (["filler words"], True, 1)
+    (whole,) = score_present([(document, mined)], model, tokenizer, max_tokens=48, overlap=16)
+    assert {p["key"] for p in whole["phrases"]} == {"quantum annealing", "filler words"}
+    assert (whole["truncated"], whole["unscored"], whole["targets"]) == (False, 0, 1)
+    by_key = {p["key"]: p["score"] for p in whole["phrases"]}
+    assert by_key["filler words"] == pytest.approx(cut["phrases"][0]["score"], abs=1e-5)
+
+
+def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
+    torch.manual_seed(1)
+    model, tokenizer = new_reranker(str(tiny_bert))
+    model.eval()
+    phrases = [
+        GeneratedPhrase(key=s, surface=s, beams=1, best_rank=0, log_prob=-1.0, present=False, label=False)
+        for s in ("graph theory", "deep networks")
+    ]
+    generated = Generated(id="d", phrases=phrases, truncated=False)
+    lengths = {"max_tokens": 48, "max_phrase_tokens": 8}
+    (whole,) = score_absent([(make_document(LONG, []), generated)], model, tokenizer, overlap=16, **lengths)
+    encode = TextEncoder(tokenizer, 48)
+    alone = []
+    for window in encode.windows(LONG, 16):
+        text = LONG[window.begin : window.reach]
+        alone += list(score_absent([(make_document(text, []), generated)], model, tokenizer, **lengths))
+    best = {
+        key: max(p["score"] for row in alone for p in row["phrases"] if p["key"] == key)
+        for key in ("graph theory", "deep networks")
+    }
+    assert {p["key"]: p["score"] for p in whole["phrases"]} == pytest.approx(best, abs=1e-5)
+    assert not whole["truncated"]

@@ -20,14 +20,15 @@ Integers = NDArray[np.int32]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Encoded:
-    """A tokenised text.
+    """A tokenised text, or one window of a long one; characters are those of the whole text.
 
     Attributes:
         input_ids: Token ids with the special tokens, shape (T,).
         starts: First character of each token, shape (T,); special tokens are empty ranges.
         ends: Character after the last of each token, shape (T,).
-        truncated: Whether the text goes on beyond the model's length.
-        reach: Characters of the text that the tokens cover.
+        truncated: Whether the text goes on beyond the tokens.
+        reach: Character after the last that the tokens cover.
+        begin: First character that they cover; 0 but for further windows.
     """
 
     input_ids: Integers
@@ -35,6 +36,7 @@ class Encoded:
     ends: Integers
     truncated: bool
     reach: int
+    begin: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,18 +73,23 @@ class RerankingExample:
     """One document with its generated phrases that are not in its text.
 
     Attributes:
-        input_ids: Document tokens, shape (T,).
+        windows: Tokens of the document's windows, each of shape (T,); one, where long documents are cut.
         phrases: Token ids of each phrase, C arrays.
         label: Whether it was generated correctly, bool, shape (C,).
         targets: Number of absent gold keyphrases, generated or not.
-        truncated: Whether the document was longer than the model.
+        truncated: Whether the document's end is in no window.
     """
 
-    input_ids: Integers
+    windows: list[Integers]
     phrases: list[Integers]
     label: NDArray[np.bool_]
     targets: int
     truncated: bool
+
+    @property
+    def input_ids(self) -> Integers:
+        """Return the tokens of the first window, shape (T,): what is learnt from."""
+        return self.windows[0]
 
     @property
     def teaches(self) -> bool:
@@ -98,25 +105,54 @@ class TextEncoder:
         self._max_tokens = max_tokens
 
     def __call__(self, texts: list[str]) -> Iterator[Encoded]:
-        """Yield each text's tokens and their character ranges."""
+        """Yield each text's tokens and their character ranges; what is longer than the model is cut."""
         if not texts:
             return
         batch = self._tokenizer(
             texts, truncation=True, max_length=self._max_tokens, padding=False, return_offsets_mapping=True
         )
         for ids, offsets, encoding in zip(batch["input_ids"], batch["offset_mapping"], batch.encodings, strict=True):
-            ranges = np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
-            yield Encoded(
-                input_ids=np.asarray(ids, dtype=np.int32),
-                starts=ranges[:, 0],
-                ends=ranges[:, 1],
-                truncated=bool(encoding.overflowing),
-                reach=int(ranges[:, 1].max(initial=0)),
-            )
+            yield _encoded(ids, offsets, truncated=bool(encoding.overflowing))
+
+    def windows(self, text: str, overlap: int | None) -> list[Encoded]:
+        """Return a text as one or more windows that share ``overlap`` tokens with their neighbours.
+
+        Without an overlap there is one, and what is longer than the model is cut. At least half of a window is new.
+        """
+        if overlap is None:
+            return list(self([text]))
+        batch = self._tokenizer(
+            text,
+            truncation=True,
+            max_length=self._max_tokens,
+            stride=min(overlap, self._max_tokens // 2),
+            padding=False,
+            return_offsets_mapping=True,
+            return_overflowing_tokens=True,
+        )
+        pieces = list(zip(batch["input_ids"], batch["offset_mapping"], strict=True))
+        last = len(pieces) - 1
+        return [
+            _encoded(ids, offsets, truncated=number < last, further=number > 0)
+            for number, (ids, offsets) in enumerate(pieces)
+        ]
 
     def ids(self, texts: list[str]) -> list[Integers]:
         """Return only the token ids of each text."""
         return [encoded.input_ids for encoded in self(texts)]
+
+
+def _encoded(ids: list[int], offsets: list[tuple[int, int]], *, truncated: bool, further: bool = False) -> Encoded:
+    ranges = np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
+    real = ranges[ranges[:, 1] > ranges[:, 0]]
+    return Encoded(
+        input_ids=np.asarray(ids, dtype=np.int32),
+        starts=ranges[:, 0],
+        ends=ranges[:, 1],
+        truncated=truncated,
+        reach=int(ranges[:, 1].max(initial=0)),
+        begin=int(real[0, 0]) if further and len(real) else 0,
+    )
 
 
 def token_spans(encoded: Encoded, starts: Integers, ends: Integers) -> tuple[Integers, Integers, NDArray[np.bool_]]:
@@ -128,14 +164,16 @@ def token_spans(encoded: Encoded, starts: Integers, ends: Integers) -> tuple[Int
         ends: Character after the last of each span, shape (S,).
 
     Returns:
-        First token, token after the last, and whether the whole span lies within the model's length; each (S,).
+        First token, token after the last, and whether the whole span lies within the tokens; each (S,).
     """
     real = np.flatnonzero(encoded.ends > encoded.starts)
     if not len(real):
         return np.zeros_like(starts), np.zeros_like(starts), np.zeros(len(starts), dtype=np.bool_)
     first = np.searchsorted(encoded.ends[real], starts, side="right")
     last = np.searchsorted(encoded.starts[real], ends, side="left")
-    whole = (first < last) & (ends <= encoded.reach if encoded.truncated else first < last)
+    whole = (first < last) & (starts >= encoded.begin)
+    if encoded.truncated:
+        whole &= ends <= encoded.reach
     # Tokens of white space may stand between real ones; they belong to the span that they stand in.
     token_first = real[np.minimum(first, len(real) - 1)]
     token_last = real[np.maximum(last, 1) - 1] + 1
@@ -236,6 +274,20 @@ def extraction_examples(
         )
 
 
+def window_examples(
+    rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_source_tokens: int, overlap: int | None
+) -> Iterator[list[ExtractionExample]]:
+    """Yield the windows of each document as examples that are to be scored, not learnt from."""
+    encode = TextEncoder(tokenizer, max_source_tokens)
+    nothing = np.zeros(0, dtype=np.int32)
+    for document, mined in rows:
+        targets = len(mined["present_targets"]) + len(mined["missed_targets"])
+        yield [
+            extraction_example(window, mined["phrases"], targets=targets, decoder_labels=nothing)
+            for window in encode.windows(document["text"], overlap)
+        ]
+
+
 def reranking_examples(
     rows: Iterable[tuple[Document, Generated]],
     tokenizer: Any,
@@ -243,16 +295,18 @@ def reranking_examples(
     max_source_tokens: int,
     max_phrase_tokens: int,
     with_gold: bool = False,
+    overlap: int | None = None,
 ) -> Iterator[RerankingExample]:
     """Yield one example a document; its phrases stand in the order of :func:`absent_phrases`.
 
-    ``with_gold`` puts the absent gold keyphrases that were not generated behind them, as correct ones.
+    ``with_gold`` puts the absent gold keyphrases that were not generated behind them, as correct ones. ``overlap`` is
+    that of the windows of a long document; None cuts it.
     """
     encode_document = TextEncoder(tokenizer, max_source_tokens)
     encode_phrase = TextEncoder(tokenizer, max_phrase_tokens)
     for document, generated in rows:
         absent = absent_phrases(generated)
-        (encoded,) = encode_document([document["text"]])
+        windows = encode_document.windows(document["text"], overlap)
         _, absent_gold = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
         surfaces, labels = [phrase["surface"] for phrase in absent], [phrase["label"] for phrase in absent]
         if with_gold:
@@ -260,11 +314,11 @@ def reranking_examples(
             extra = [phrase for phrase in absent_gold if scoring_key(phrase) not in generated_keys]
             surfaces, labels = [*surfaces, *extra], [*labels, *(True for _ in extra)]
         yield RerankingExample(
-            input_ids=encoded.input_ids,
+            windows=[window.input_ids for window in windows],
             phrases=encode_phrase.ids(surfaces),
             label=np.asarray(labels, dtype=np.bool_),
             targets=len(absent_gold),
-            truncated=encoded.truncated,
+            truncated=windows[-1].truncated,
         )
 
 

@@ -43,10 +43,19 @@ class Overgenerator:
         tokenizer: Its tokenizer.
         settings: Beams and lengths.
         max_tokens: Source tokens the model reads at most; ``truncated`` tells where a text was longer.
+        overlap: Tokens that two windows of a long document share; None cuts it.
     """
 
-    def __init__(self, model: ExtractorGenerator, tokenizer: Any, settings: Generation, *, max_tokens: int) -> None:
-        self._model, self._tokenizer, self._settings = model, tokenizer, settings
+    def __init__(
+        self,
+        model: ExtractorGenerator,
+        tokenizer: Any,
+        settings: Generation,
+        *,
+        max_tokens: int,
+        overlap: int | None = None,
+    ) -> None:
+        self._model, self._tokenizer, self._settings, self._overlap = model, tokenizer, settings, overlap
         self._encode = TextEncoder(tokenizer, max_tokens)
         config = model.backbone.generation_config
         ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
@@ -61,19 +70,26 @@ class Overgenerator:
     def __call__(self, documents: list[Document]) -> list[Generated]:
         """Return the unique phrases that the beams of each document hold, in the order of the documents.
 
-        Their texts are read; their keyphrases give the labels.
+        Their texts are read; their keyphrases give the labels. The beams of a document's windows are ranked together.
         """
-        encoded = list(self._encode([document["text"] for document in documents]))
-        results: dict[int, Generated] = {}
-        for positions in by_length([len(text.input_ids) for text in encoded], self._settings.batch_size):
-            batch = [encoded[position] for position in positions]
-            for position, beams in zip(positions, self.search(batch), strict=True):
-                results[position] = Generated(
-                    id=documents[position]["id"],
-                    phrases=unique_phrases(beams, documents[position], self._tokenizer),
-                    truncated=encoded[position].truncated,
-                )
-        return [results[position] for position in range(len(documents))]
+        windows = [
+            (position, window)
+            for position, document in enumerate(documents)
+            for window in self._encode.windows(document["text"], self._overlap)
+        ]
+        beams: list[list[Sequence]] = [[] for _ in documents]
+        truncated = {position: window.truncated for position, window in windows}  # of each document's last window
+        for batch in by_length([len(window.input_ids) for _, window in windows], self._settings.batch_size):
+            for index, found in zip(batch, self.search([windows[index][1] for index in batch]), strict=True):
+                beams[windows[index][0]] += found
+        return [
+            Generated(
+                id=document["id"],
+                phrases=unique_phrases(sorted(own, key=lambda beam: -beam.log_prob), document, self._tokenizer),
+                truncated=truncated[position],
+            )
+            for position, (document, own) in enumerate(zip(documents, beams, strict=True))
+        ]
 
     @torch.inference_mode()
     def search(self, batch: list[Encoded]) -> list[list[Sequence]]:
@@ -161,15 +177,17 @@ class _Meter:
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path, settings: Generation, max_tokens: int) -> Overgenerator:
+def _loaded(folder: Path, settings: Generation, max_tokens: int, overlap: int | None) -> Overgenerator:
     """Keep the network of a worker process from piece to piece."""
     model, tokenizer = load_extractor(folder)
-    return Overgenerator(model.to(best_device()), tokenizer, settings, max_tokens=max_tokens)
+    return Overgenerator(model.to(best_device()), tokenizer, settings, max_tokens=max_tokens, overlap=overlap)
 
 
-def overgenerate(documents: list[Document], *, folder: Path, settings: Generation, max_tokens: int) -> list[Generated]:
+def overgenerate(
+    documents: list[Document], *, folder: Path, settings: Generation, max_tokens: int, overlap: int | None
+) -> list[Generated]:
     """Overgenerate with the extractor in ``folder``; see :class:`Overgenerator`."""
-    return _loaded(folder, settings, max_tokens)(documents)
+    return _loaded(folder, settings, max_tokens, overlap)(documents)
 
 
 def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) -> list[GeneratedPhrase]:

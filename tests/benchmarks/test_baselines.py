@@ -108,7 +108,7 @@ def test_reranking_scores(pairs: Any, tiny_bert: Any) -> None:
     model.eval()
     rows = [
         RerankingExample(
-            input_ids=one.input_ids,
+            windows=[one.input_ids],
             phrases=[one.input_ids[start:end] for start, end in zip(one.span_start, one.span_end, strict=True)],
             label=one.label[:0],
             targets=0,

@@ -1,5 +1,7 @@
 """Words meet sub-words by character offset; nothing is lost without being counted."""
 
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +155,49 @@ def test_pad_and_by_length() -> None:
     assert matrix.tolist() == [[1, 2], [3, 9]]
     assert mask.tolist() == [[1, 1], [1, 0]]
     assert list(by_length([3, 9, 5], 2)) == [[1, 2], [0]]
+
+
+def test_windows_cover_a_long_text_and_share_tokens(tiny_bert: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_bert))
+    text = "we study sparse graphs and neural networks of deep learning " * 6
+    encode = TextEncoder(tokenizer, 12)
+    windows = encode.windows(text, 4)
+    (whole,) = TextEncoder(tokenizer, 4000)([text])
+    seen = [range(w.begin, w.reach) for w in windows]
+    assert seen[0].start == 0
+    assert seen[-1].stop == whole.reach
+    for before, after in itertools.pairwise(seen):
+        assert before.start < after.start < before.stop < after.stop
+    assert [w.truncated for w in windows] == [True] * (len(windows) - 1) + [False]
+    body = [list(w.input_ids[1:-1]) for w in windows]
+    joined = body[0] + [token for ids in body[1:] for token in ids[4:]]
+    assert joined == list(whole.input_ids[1:-1])
+
+
+def test_a_text_that_fits_is_one_window(tiny_bert: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_bert))
+    encode = TextEncoder(tokenizer, 32)
+    for text in ("we study sparse graphs", ""):
+        (window,) = encode.windows(text, 8)
+        (plain,) = encode([text])
+        assert window.input_ids.tolist() == plain.input_ids.tolist()
+        assert (window.begin, window.reach, window.truncated) == (0, plain.reach, False)
+    (cut,) = encode.windows("graphs " * 100, None)
+    assert cut.truncated
+    # A window with more overlap than half of it would hardly move on.
+    assert len(TextEncoder(tokenizer, 8).windows("graphs " * 40, 1000)) < 40
+
+
+def test_spans_across_the_edge_of_a_window_belong_to_its_neighbour(tiny_bert: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_bert))
+    text = "we study sparse graphs and neural networks of deep learning " * 4
+    words = [match.span() for match in re.finditer(r"\S+", text)]
+    pairs = np.array([(words[i][0], words[i + 1][1]) for i in range(len(words) - 1)], dtype=np.int32)
+    found = np.zeros(len(pairs), dtype=int)
+    for window in TextEncoder(tokenizer, 24).windows(text, 8):
+        first, last, whole = token_spans(window, pairs[:, 0], pairs[:, 1])
+        for index in np.flatnonzero(whole):
+            start, end = window.starts[first[index]], window.ends[last[index] - 1]
+            assert (start, end) == tuple(pairs[index])
+        found += whole
+    assert found.min() >= 1

@@ -102,3 +102,17 @@ def test_a_truncated_text_says_so(extractor: Any) -> None:
         True,
         False,
     ]
+
+
+def test_the_beams_of_all_windows_are_ranked_together(extractor: Any) -> None:
+    model, tokenizer = extractor
+    text = "we study sparse graphs and neural networks of deep learning " * 5
+    search = Overgenerator(model, tokenizer, SETTINGS, max_tokens=24, overlap=8)
+    (cut,) = Overgenerator(model, tokenizer, SETTINGS, max_tokens=24)([make_document(text, [])])
+    (whole,) = search([make_document(text, [])])
+    assert (cut["truncated"], whole["truncated"]) == (True, False)
+    windows = TextEncoder(tokenizer, 24).windows(text, 8)
+    every = sorted((b for beams in search.search(windows) for b in beams), key=lambda b: -b.log_prob)
+    assert len(every) == SETTINGS.beams * len(windows)
+    expected = {p["key"]: p["log_prob"] for p in unique_phrases(every, make_document(text, []), tokenizer)}
+    assert {p["key"]: p["log_prob"] for p in whole["phrases"]} == pytest.approx(expected, abs=1e-4)
