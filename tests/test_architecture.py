@@ -34,6 +34,8 @@ LAYERS = [
     "prediction",
     "evaluation",
     "embedding_space",
+    "predictor",
+    "model_card",
 ]
 STAGES = [
     "parameters",
@@ -51,6 +53,7 @@ STAGES = [
     "evaluate",
     "baseline",
     "evaluate_baseline",
+    "package",
     "visualise",
     "ablations",
     "report",

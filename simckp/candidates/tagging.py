@@ -176,10 +176,15 @@ def _loaded(settings: Tagger) -> WordTagger:
 
 
 def tag_documents(documents: list[Document], *, settings: Tagger) -> list[Tagged]:
+    """Tag documents with the tagger of the settings; see :func:`tagged_documents`."""
+    return tagged_documents(documents, _loaded(settings))
+
+
+def tagged_documents(documents: list[Document], tagger: WordTagger) -> list[Tagged]:
     """Tag documents; compounds are joined (see :mod:`simckp.candidates.alignment`)."""
     texts = [document["text"] for document in documents]
     tagged = []
-    for document, text, words in zip(documents, texts, _loaded(settings).tag(texts), strict=True):
+    for document, text, words in zip(documents, texts, tagger.tag(texts), strict=True):
         joined = join_compounds(text, words)
         tagged.append(
             Tagged(

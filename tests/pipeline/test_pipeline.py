@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
-from simckp import datasets
+from simckp import KeyphrasePredictor, datasets
 from tests.conftest import REPOSITORY
 
 BEFORE_TRAINING = ("documents", "dropped", "duplicates", "tagged", "candidates")
@@ -99,7 +100,7 @@ def rows(folder: Path, name: str, *parts: str) -> list[Any]:
 @pytest.mark.timeout(600)
 def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path, str]) -> None:
     folder, output = project
-    assert len(stages_run(output)) == 31
+    assert len(stages_run(output)) == 32
     for set_name, raw in (("train", 16), ("valid", 8), ("sample", 6)):
         documents = rows(folder, "documents", set_name)
         lost = [row for row in rows(folder, "dropped", set_name) if row["what"] == "document"]
@@ -113,6 +114,29 @@ def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path
         assert [row["id"] for row in rows(folder, "predictions", "13", set_name)] == ids
         assert [row["id"] for row in rows(folder, "scores", "13", set_name)][::2] == ids
         assert {row["id"] for row in rows(folder, "document_metrics", "13", set_name)} == set(ids)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_packaged_model_predicts_what_the_pipeline_predicted(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    predictor = KeyphrasePredictor.from_pretrained(folder / "models/simckp")
+    documents = rows(folder, "documents", "sample")
+    found = predictor([{"title": row["title"], "abstract": row["abstract"]} for row in documents], batch_size=4)
+    for document, ours, pipeline in zip(documents, found, rows(folder, "predictions", "13", "sample"), strict=True):
+        assert ours.text == document["text"]
+        assert [p["surface"] for p in ours.phrases] == [p["surface"] for p in pipeline["phrases"]]
+        assert [p["spans"] for p in ours.phrases] == [p["spans"] for p in pipeline["phrases"]]
+        scores = [[p["score"] for p in phrases] for phrases in (ours.phrases, pipeline["phrases"])]
+        assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+        assert (ours.truncated, ours.warnings) == (pipeline["truncated"], pipeline["warnings"])
+    card = (folder / "models/simckp/README.md").read_text(encoding="utf-8")
+    _, metadata, body = card.split("---\n", 2)
+    parsed = YAML(typ="safe", pure=True).load(metadata)
+    metrics = json.loads((folder / "metrics/sample-13.json").read_text(encoding="utf-8"))
+    (sample,) = (entry for entry in parsed["model-index"][0]["results"] if entry["dataset"]["name"] == "sample")
+    assert sample["metrics"][0]["value"] == metrics["present"]["F1@5"]
+    assert "| sample | 6 |" in body
 
 
 @pytest.mark.slow

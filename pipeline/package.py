@@ -1,0 +1,47 @@
+"""package: both models, thresholds, metrics -> models/simckp, one folder that predicts (of the first seed)."""
+
+import json
+import shutil
+from pathlib import Path
+
+from pipeline.runner import PARAMS, Stage, run, write_json
+from simckp import datasets
+from simckp.model_card import model_card
+from simckp.predictor import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
+
+TARGET = Path("models/simckp")
+
+
+def main() -> None:
+    """Put together what a user of the trained model needs."""
+    with Stage("package", uses=[], inputs=[PARAMS]) as stage:
+        params = stage.params
+        seed = str(params.seeds[0])
+        shutil.rmtree(TARGET, ignore_errors=True)
+        for name in (EXTRACTOR, RERANKER):
+            shutil.copytree(Path("models", name, seed), TARGET / name)
+        settings = PredictorSettings(
+            tagger=params.tagger,
+            mining=params.mining,
+            max_source_tokens=params.extractor.max_source_tokens,
+            reranker_max_source_tokens=params.reranker.max_source_tokens,
+            max_phrase_tokens=params.reranker.max_phrase_tokens,
+            generation=params.generation,
+            windows=params.windows,
+            selection=params.selection,
+        )
+        thresholds = datasets.read_dataset(Path("data/thresholds", seed), name="thresholds")
+        write_model_settings(TARGET, settings, thresholds)
+        parameters = params.model_dump(by_alias=True, mode="json")
+        metrics = {
+            name: json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8"))
+            for name in params.evaluated
+        }
+        write_json(TARGET / "params.json", parameters)
+        write_json(TARGET / "metrics.json", metrics)
+        card = model_card(parameters=parameters, metrics=metrics, seed=seed)
+        (TARGET / "README.md").write_text(card, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run(main, arguments=0)

@@ -1,0 +1,270 @@
+"""A trained model in one folder, and what it is for: keyphrases of texts."""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from simckp.calibration import FIXED
+from simckp.candidates.mining import mine_pairs
+from simckp.candidates.tagging import load_tagger, tagged_documents
+from simckp.documents.cleaning import clean_text, compose
+from simckp.errors import SimCKPError
+from simckp.generation.overgenerate import Overgenerator
+from simckp.models.backbones import best_device, read_settings, write_settings
+from simckp.models.extractor import load_extractor
+from simckp.models.reranker import load_reranker
+from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
+from simckp.prediction import predict
+from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Threshold
+from simckp.scoring import beam_scores, score_absent, score_present
+
+Kind = Literal["present", "absent"]
+KINDS: tuple[Kind, ...] = ("present", "absent")
+EXTRACTOR, RERANKER = "extractor", "reranker"
+SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
+Text = str | Mapping[str, str]
+_BATCH = 16
+
+
+class PredictorSettings(Section):
+    """What a model needs beside its networks and thresholds: how texts are tagged, mined, read and cut."""
+
+    tagger: Tagger
+    mining: Mining
+    max_source_tokens: int
+    reranker_max_source_tokens: int
+    max_phrase_tokens: int
+    generation: Generation
+    windows: Windows
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Keyphrases:
+    """The keyphrases of one text.
+
+    Attributes:
+        text: What the spans refer to: a text as it was given, or ``title. abstract`` of a record.
+        phrases: Present ones before absent ones, each kind best first; spans are code points, ``[start, end)``.
+        truncated: Whether the end of the text was not read.
+        warnings: Why there are none, or what was not read.
+    """
+
+    text: str
+    phrases: list[PredictedPhrase]
+    truncated: bool
+    warnings: list[str]
+
+
+class KeyphrasePredictor:
+    """Gives keyphrases of texts, exactly those that the pipeline predicts with the same networks.
+
+    Args:
+        folder: A model folder: networks as safetensors, everything else as JSON; nothing in it is executed.
+
+    Raises:
+        SimCKPError: The folder is not such a one, or the tagger's model is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.settings = read_settings(folder / SETTINGS, PredictorSettings)
+        self.thresholds = _read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
+        device = best_device()
+        extractor, self._tokenizer = load_extractor(folder / EXTRACTOR)
+        self._extractor = extractor.to(device)
+        self._tagger = load_tagger(self.settings.tagger)
+        self._overgenerator = Overgenerator(
+            self._extractor,
+            self._tokenizer,
+            self.settings.generation,
+            max_tokens=self.settings.max_source_tokens,
+            overlap=self.settings.windows.overlap,
+        )
+        reranking = load_reranker(folder / RERANKER)
+        self._reranking = reranking and (reranking[0].to(device), reranking[1])
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> "KeyphrasePredictor":
+        """Return the model of a folder, or of the model hub by its id.
+
+        Raises:
+            SimCKPError: There is no such folder and the hub gives no such model.
+        """
+        if Path(name).is_dir():
+            return cls(Path(name))
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+        try:
+            return cls(Path(snapshot_download(str(name), revision=revision)))
+        except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise SimCKPError(f"{name!r} is neither a model folder nor a model of the hub: {reason}") from error
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Copy the model folder."""
+        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+
+    def push_to_hub(self, repository: str, *, private: bool = True, revision: str | None = None) -> str:
+        """Upload the model folder to the hub, with the token of its login; return the address of the commit."""
+        from huggingface_hub import HfApi
+
+        api = HfApi()
+        api.create_repo(repository, private=private, exist_ok=True)
+        return str(api.upload_folder(repo_id=repository, folder_path=self._folder, revision=revision))
+
+    def __call__(
+        self,
+        texts: Iterable[Text],
+        *,
+        batch_size: int = _BATCH,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        kinds: Sequence[Kind] = KINDS,
+    ) -> Any:
+        """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, an iterator for an iterator.
+
+        Args:
+            texts: Texts, or records with ``title`` and ``abstract`` (cleaned as the pipeline cleans them). Of one
+                text alone its :class:`Keyphrases` are returned.
+            batch_size: Texts at a time; changes nothing but speed and memory.
+            top_k: At most that many of each kind; without a threshold the best ``top_k``, however they score.
+            threshold: What scores above it is given, instead of what the calibrated thresholds and the best-five
+                rule say.
+            kinds: ``present``, ``absent`` or both; without ``absent`` nothing is generated, which takes most of the
+                time.
+
+        Raises:
+            SimCKPError: A kind, ``batch_size`` or ``top_k`` is not possible.
+        """
+        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(KINDS):
+            raise SimCKPError(f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE}")
+        alone = isinstance(texts, str | Mapping)
+        given: Iterable[Any] = [texts] if alone else texts
+        found = self._stream(given, batch_size, top_k, threshold, kinds)
+        if alone:
+            return next(found)
+        return found if isinstance(texts, Iterator) else list(found)
+
+    def _stream(
+        self, texts: Iterable[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
+    ) -> Iterator[Keyphrases]:
+        waiting = iter(texts)
+        while batch := list(islice(waiting, batch_size)):
+            documents = [as_document(text, number) for number, text in enumerate(batch)]
+            pairs = self.score(documents, kinds=kinds)
+            for document, predicted in zip(documents, self._choose(pairs, top_k, threshold), strict=True):
+                phrases = [phrase for phrase in predicted["phrases"] if phrase["kind"] in kinds]
+                warnings = [
+                    warning for warning in predicted["warnings"] if "absent" in kinds or "generated" not in warning
+                ]
+                yield Keyphrases(document["text"], phrases, predicted["truncated"], warnings)
+
+    def score(self, documents: list[Document], *, kinds: Sequence[Kind] = KINDS) -> list[tuple[Scored, Scored]]:
+        """Return every candidate of each document with its score, present and absent; a kind not asked for is empty."""
+        settings = self.settings
+        tagged = tagged_documents(documents, self._tagger)
+        mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=settings.mining.max_words)
+        generates = "absent" in kinds or not self._extractor.extracts
+        generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]
+        return list(
+            zip(
+                self._present(documents, mined, generated),
+                self._absent(documents, mined, generated),
+                strict=True,
+            )
+        )
+
+    def _present(self, documents: list[Document], mined: list[Mined], generated: list[Generated]) -> Iterable[Scored]:
+        if not self._extractor.extracts:
+            return [beam_scores(*row, kind="present") for row in zip(documents, mined, generated, strict=True)]
+        return score_present(
+            list(zip(documents, mined, strict=True)),
+            self._extractor,
+            self._tokenizer,
+            max_tokens=self.settings.max_source_tokens,
+            overlap=self.settings.windows.overlap,
+        )
+
+    def _absent(self, documents: list[Document], mined: list[Mined], generated: list[Generated]) -> Iterable[Scored]:
+        if self._reranking is None:
+            return [beam_scores(*row, kind="absent") for row in zip(documents, mined, generated, strict=True)]
+        return score_absent(
+            list(zip(documents, generated, strict=True)),
+            *self._reranking,
+            max_tokens=self.settings.reranker_max_source_tokens,
+            max_phrase_tokens=self.settings.max_phrase_tokens,
+            overlap=self.settings.windows.overlap,
+        )
+
+    def _choose(
+        self, pairs: list[tuple[Scored, Scored]], top_k: int | None, threshold: float | None
+    ) -> list[Predicted]:
+        if top_k is not None:
+            for pair in pairs:
+                for scored in pair:
+                    scored["phrases"] = scored["phrases"][:top_k]
+            minimum = top_k if threshold is None else 0
+        else:
+            minimum = self.settings.selection.minimum if threshold is None else 0
+        cuts = self.thresholds
+        if threshold is not None:
+            cuts = {kind: _fixed(kind, threshold) for kind in KINDS}
+        return predict(pairs, thresholds=cuts, minimum=minimum)
+
+
+_POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of present and absent"
+
+
+def as_document(text: Text, number: int) -> Document:
+    """Return a text as the document that the networks read.
+
+    A text stays as it is, so that spans refer to it; a record is cleaned and composed as the pipeline does it.
+    """
+    if isinstance(text, str):
+        title, abstract, whole = "", text, text
+    else:
+        title, abstract = (clean_text(text.get(name) or "") for name in ("title", "abstract"))
+        whole = compose(title, abstract)
+    return Document(id=str(number), title=title, abstract=abstract, text=whole, keyphrases=[], set="")
+
+
+def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:
+    """Write what a model folder has beside its networks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_settings(folder / SETTINGS, settings)
+    (folder / THRESHOLDS).write_text(json.dumps(list(thresholds), indent=1) + "\n", encoding="utf-8")
+
+
+def _read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Threshold] = {row["kind"]: row for row in rows if row["method"] == method}
+        if set(found) != set(KINDS):
+            raise ValueError(f"no threshold of each kind by the method {method!r}")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SimCKPError(f"{path}: not the thresholds of a model: {error}") from error
+    return found
+
+
+def _fixed(kind: str, value: float) -> Threshold:
+    return Threshold(
+        kind=kind,
+        method=FIXED,
+        value=value,
+        intercept=0.0,
+        features=[],
+        coefficients=[],
+        f1_at_m=0.0,
+        oracle_f1_at_m=0.0,
+        documents=0,
+    )
+
+
+def _nothing(document: Document) -> Generated:
+    return Generated(id=document["id"], phrases=[], truncated=False)
