@@ -36,6 +36,8 @@ LAYERS = [
     "embedding_space",
     "predictor",
     "model_card",
+    "outputs",
+    "cli",
 ]
 STAGES = [
     "parameters",

@@ -1,0 +1,200 @@
+"""The command ``simckp``."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import tee
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from simckp.documents.formats import FORMATS
+from simckp.documents.readers import RawDocument, Reading, corpus_files, read_documents
+from simckp.errors import SimCKPError
+from simckp.records import Document, Dropped
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
+data_app = typer.Typer(no_args_is_help=True, help="Files of documents.")
+app.add_typer(data_app, name="data")
+
+Source = Annotated[Path, typer.Argument(help="A file or folder of documents; - for standard input.")]
+Format = Annotated[str | None, typer.Option(help=f"Of the files: {', '.join(FORMATS)}; default: what the suffix says.")]
+Fields = Annotated[list[str] | None, typer.Option("--field", help="title=headline: what a field is called there.")]
+Encoding = Annotated[str, typer.Option(help="Of text files.")]
+_DEFAULT_MODEL = Path("models/simckp")
+_FORMATS_OUT = (".jsonl", ".csv", ".parquet")
+_PROBLEMS_SHOWN = 5
+
+
+@app.command()
+def predict(
+    source: Source,
+    model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=f"A file: {', '.join(_FORMATS_OUT)}.")] = None,
+    format: Format = None,  # noqa: A002
+    field: Fields = None,
+    encoding: Encoding = "utf-8",
+    top_k: Annotated[int | None, typer.Option(min=0, help="At most that many of each kind.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Instead of the calibrated ones.")] = None,
+    present_only: Annotated[bool, typer.Option(help="Leave absent keyphrases out: much faster.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1)] = 16,
+    resume: Annotated[bool, typer.Option(help="Go on with an unfinished Parquet output.")] = False,
+) -> None:
+    """Give the keyphrases of documents: a table on a terminal, JSON lines in a pipe, or a file."""
+    from simckp.outputs import identifier, write_csv, write_jsonl, write_parquet
+    from simckp.predictor import KeyphrasePredictor
+
+    if output is not None and output.suffix not in _FORMATS_OUT:
+        raise typer.BadParameter(f"{output}: expected one of {', '.join(_FORMATS_OUT)}", param_hint="--output")
+    if resume and (output is None or output.suffix != ".parquet"):
+        raise typer.BadParameter("only a Parquet output can be resumed", param_hint="--resume")
+    raws = _documents(source, format, field, encoding)
+    options: dict[str, Any] = {
+        "top_k": top_k,
+        "threshold": threshold,
+        "kinds": ["present"] if present_only else ["present", "absent"],
+    }
+    _quiet_libraries()
+    predictor = KeyphrasePredictor.from_pretrained(model)
+
+    def records(batch: Iterable[RawDocument]) -> Iterator[dict[str, str]]:
+        return ({"title": raw.title, "abstract": raw.abstract} for raw in batch)
+
+    if output is not None and output.suffix == ".parquet":
+        write_parquet(
+            raws,
+            lambda batch: predictor(list(records(batch)), batch_size=batch_size, **options),
+            output,
+            piece_rows=max(batch_size, 64),
+            made_with={"model": model, **options},
+            resume=resume,
+        )
+        return
+    names, texts = tee(raws)
+    found = zip(map(identifier, names), predictor(records(texts), batch_size=batch_size, **options), strict=True)
+    with _sink(output) as sink:
+        if output is None and sys.stdout.isatty():
+            _show(found)
+        else:
+            (write_csv if output is not None and output.suffix == ".csv" else write_jsonl)(found, sink)
+
+
+@contextmanager
+def _sink(output: Path | None) -> Iterator[IO[str]]:
+    """Give standard output, or a file that appears when it is whole."""
+    if output is None:
+        yield sys.stdout
+        return
+    partial = output.with_name(f".{output.name}.partial")
+    with partial.open("w", encoding="utf-8", newline="") as sink:
+        yield sink
+    partial.replace(output)
+
+
+def _show(found: Iterable[tuple[str, Any]]) -> None:
+    from simckp.outputs import table_rows
+
+    console = Console()
+    for name, keyphrases in found:
+        table = Table(title=name, title_justify="left")
+        for column in ("keyphrase", "kind", "score", "occurrences"):
+            table.add_column(column, justify="left" if column in ("keyphrase", "kind") else "right")
+        for phrase, kind, score, times in table_rows(keyphrases):
+            colour = "green" if kind == "present" else "magenta"
+            table.add_row(f"[{colour}]{_plain(phrase)}[/]", kind, f"{score:.3f}", str(times or ""))
+        console.print(table)
+        for warning in keyphrases.warnings:
+            console.print(f"[yellow]{_plain(warning)}[/]")
+
+
+def _quiet_libraries() -> None:
+    """Keep bars for milliseconds and reports on weights out of the terminal."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def _plain(text: str) -> str:
+    """Keep square brackets of documents from being read as colours."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+@data_app.command("inspect")
+def inspect(
+    source: Source,
+    format: Format = None,  # noqa: A002
+    field: Fields = None,
+    encoding: Encoding = "utf-8",
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Print the statistics of the paper's Table 1 for some files, and the first problems found in them."""
+    from simckp.documents.cleaning import Cleaner, is_document
+    from simckp.evaluation.statistics import set_statistics
+
+    cleaner = Cleaner("inspected", filtered=True)
+    lost: list[Dropped] = []
+    problems: list[str] = []
+
+    def kept() -> Iterator[Document]:
+        try:
+            for row in cleaner.clean(_documents(source, format, field, encoding)):
+                if is_document(row):
+                    yield row
+                else:
+                    lost.append(row)
+        except SimCKPError as error:
+            problems.append(str(error))
+
+    statistics = set_statistics(kept())
+    reasons = Counter(f"{row['what']}: {row['reason']}" for row in lost)
+    if as_json:
+        typer.echo(json.dumps({"statistics": statistics, "dropped": reasons, "problems": problems}, indent=1))
+    else:
+        for name, value in statistics.items():
+            typer.echo(f"{name:<20} {value:10.2f}")
+        for reason, count in sorted(reasons.items()):
+            typer.echo(f"{'dropped':<20} {count:10d}  {reason}")
+        for row in lost[:_PROBLEMS_SHOWN]:
+            typer.echo(f"{row['file']}:{row['row']}: {row['what']} {row['reason']} {row['detail']}")
+        for problem in problems:
+            typer.echo(problem)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _documents(source: Path, chosen: str | None, fields: list[str] | None, encoding: str) -> Iterator[RawDocument]:
+    if chosen is not None and chosen not in FORMATS:
+        raise typer.BadParameter(f"{chosen!r} is none of {', '.join(FORMATS)}", param_hint="--format")
+    pairs = [entry.partition("=") for entry in fields or []]
+    if bad := [
+        name for name, equals, _ in pairs if not equals or name not in ("id", "title", "abstract", "keyphrases")
+    ]:
+        raise typer.BadParameter(f"{bad[0]!r}: expected id=, title=, abstract= or keyphrases=", param_hint="--field")
+    reading = Reading(format=chosen, fields={name: called for name, _, called in pairs}, encoding=encoding)
+    files = corpus_files(source, chosen=chosen)
+    return iter(tqdm(read_documents(files, reading), unit=" documents", disable=not sys.stderr.isatty()))
+
+
+def main() -> None:
+    """Run the command; a user's mistake is one sentence and exit code 1, a wrong call is exit code 2."""
+    try:
+        app()
+    except SimCKPError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
