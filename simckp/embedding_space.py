@@ -17,12 +17,13 @@ from simckp.features.examples import Integers, TextEncoder, extraction_example
 from simckp.models.extractor import load_extractor
 from simckp.models.pooling import Candidates
 from simckp.models.reranker import load_reranker
-from simckp.records import Document, Scored
+from simckp.records import Document, Scored, ScoredPhrase
 
 _LARGEST_PERPLEXITY = 30.0
 _FEWEST_POINTS = 4
 
 Row = tuple[Document, tuple[Scored, Scored]]
+Space = tuple[list[ScoredPhrase], NDArray[np.float32]]  # phrases, and vectors of document and phrases, (1 + N, D)
 
 
 def shows_most(rows: Iterable[Row]) -> Row | None:
@@ -60,19 +61,16 @@ def embedding_space(
         seed: Of t-SNE.
     """
     present, absent = scored
-    points: list[Point] = []
-    vectors = _extractor_vectors(document, present, folders[0], max_tokens)
-    if vectors is not None:
-        points += _project("extractor", document, present, vectors, seed)
-    vectors = _reranker_vectors(document, absent, folders[1], reranker_max_tokens, max_phrase_tokens)
-    if vectors is not None:
-        points += _project("reranker", document, absent, vectors, seed)
-    return points
+    spaces = {
+        "extractor": _extractor_vectors(document, present, folders[0], max_tokens),
+        "reranker": _reranker_vectors(document, absent, folders[1], reranker_max_tokens, max_phrase_tokens),
+    }
+    return [point for name, space in spaces.items() if space for point in _project(name, document, *space, seed)]
 
 
 @torch.inference_mode()
-def _extractor_vectors(document: Document, scored: Scored, folder: Path, max_tokens: int) -> NDArray[np.float32] | None:
-    """Return the vectors of document and phrases, (1 + phrases, D)."""
+def _extractor_vectors(document: Document, scored: Scored, folder: Path, max_tokens: int) -> Space | None:
+    """Return the phrases of the document's first window, and the vectors of document and phrases."""
     model, tokenizer = load_extractor(folder)
     if model.settings.method != "contrastive":
         return None
@@ -83,14 +81,14 @@ def _extractor_vectors(document: Document, scored: Scored, folder: Path, max_tok
     hidden = model.encode(batch["input_ids"], batch["attention_mask"])
     spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
     own, phrase_vectors = model.scorer.embed(hidden, batch["attention_mask"], Candidates(**spans))
-    return torch.cat([own, phrase_vectors]).numpy()
+    return [phrases[position] for position in example.candidate], torch.cat([own, phrase_vectors]).numpy()
 
 
 @torch.inference_mode()
 def _reranker_vectors(
     document: Document, scored: Scored, folder: Path, max_tokens: int, max_phrase_tokens: int
-) -> NDArray[np.float32] | None:
-    """Return the vectors of document and phrases, (1 + phrases, D)."""
+) -> Space | None:
+    """Return the generated phrases, and the vectors of document and phrases."""
     loaded = load_reranker(folder)
     if loaded is None or not scored["phrases"]:
         return None
@@ -102,11 +100,11 @@ def _reranker_vectors(
     own = model.embed_documents(*batch(TextEncoder(tokenizer, max_tokens).ids([document["text"]])))
     surfaces = [phrase["surface"] for phrase in scored["phrases"]]
     phrase_vectors = model.embed_phrases(*batch(TextEncoder(tokenizer, max_phrase_tokens).ids(surfaces)))
-    return torch.cat([own, phrase_vectors]).numpy()
+    return scored["phrases"], torch.cat([own, phrase_vectors]).numpy()
 
 
 def _project(
-    space: str, document: Document, scored: Scored, vectors: NDArray[np.float32], seed: int
+    space: str, document: Document, phrases: list[ScoredPhrase], vectors: NDArray[np.float32], seed: int
 ) -> Iterator[Point]:
     from sklearn.manifold import TSNE
 
@@ -114,7 +112,7 @@ def _project(
         return
     perplexity = min(_LARGEST_PERPLEXITY, (len(vectors) - 1) / 3)
     flat = TSNE(metric="cosine", init="random", perplexity=perplexity, random_state=seed).fit_transform(vectors)
-    kinds = [DOCUMENT, *(KEYPHRASE if phrase["label"] else CANDIDATE for phrase in scored["phrases"])]
-    texts = [document["title"] or document["id"], *(phrase["surface"] for phrase in scored["phrases"])]
+    kinds = [DOCUMENT, *(KEYPHRASE if phrase["label"] else CANDIDATE for phrase in phrases)]
+    texts = [document["title"] or document["id"], *(phrase["surface"] for phrase in phrases)]
     for kind, text, (x, y) in zip(kinds, texts, flat.tolist(), strict=True):
         yield Point(space, kind, text, round(x, 4), round(y, 4))

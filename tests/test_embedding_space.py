@@ -38,6 +38,19 @@ def test_points_of_both_spaces(pairs: Any, tiny_bert: Path, tmp_path: Path) -> N
     assert svg.startswith("<svg") and "xmlns" in svg[:400]
 
 
+def test_of_a_long_document_the_first_window_is_shown(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    extractor, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    extractor.eval().save(tmp_path / "e", tokenizer)
+    BeamOrder(PAPER_RERANKING.model_copy(update={"method": "none"})).save(tmp_path / "r")
+    document, _ = pairs[2]
+    (present,) = score_present([pairs[2]], extractor, tokenizer, max_tokens=32)
+    lengths = LENGTHS | {"max_tokens": len(tokenizer(document["text"])["input_ids"]) - 1}
+    points = embedding_space(document, (present, absent()), folders=(tmp_path / "e", tmp_path / "r"), seed=1, **lengths)
+    shown = [p.text for p in points if p.kind != DOCUMENT]
+    assert 3 <= len(shown) < len(present["phrases"])
+    assert set(shown) < {phrase["surface"] for phrase in present["phrases"]}
+
+
 def test_networks_without_a_space(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     chosen = PAPER_SCORING.model_copy(update={"method": "generation"})
     extractor, tokenizer = new_extractor(str(tiny_bert), chosen, decoder_layers=1)
