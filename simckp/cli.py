@@ -14,9 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.formats import FORMATS
 from simckp.documents.readers import RawDocument, Reading, corpus_files, read_documents
 from simckp.errors import SimCKPError
+from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.others import paired_with_gold, read_predictions
+from simckp.evaluation.profiles import PROFILES
+from simckp.evaluation.statistics import set_statistics
 from simckp.records import Document, Dropped
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
@@ -30,6 +35,7 @@ Encoding = Annotated[str, typer.Option(help="Of text files.")]
 _DEFAULT_MODEL = Path("models/simckp")
 _FORMATS_OUT = (".jsonl", ".csv", ".parquet")
 _PROBLEMS_SHOWN = 5
+_EVALUATED, _CONFIDENCE = "evaluated", 0.95
 
 
 @app.command()
@@ -128,6 +134,69 @@ def _plain(text: str) -> str:
     return escape(text)
 
 
+@app.command()
+def evaluate(
+    gold: Annotated[Path, typer.Argument(help="Documents with their gold keyphrases.")],
+    predictions: Annotated[Path, typer.Argument(help="A record a document: id, and present and absent or one list.")],
+    profile: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(PROFILES)}; default: all.")] = None,
+    format: Format = None,  # noqa: A002
+    field: Fields = None,
+    encoding: Encoding = "utf-8",
+    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap.")] = 1000,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Score the predictions of any system as the field's published scripts do, with 95 % intervals."""
+    if unknown := [name for name in profile or [] if name not in PROFILES]:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
+    names = profile or list(PROFILES)
+    cleaner = Cleaner(_EVALUATED, filtered=False)
+    documents = (row for row in cleaner.clean(_documents(gold, format, field, encoding)) if is_document(row))
+    evaluator = Evaluator(_EVALUATED, 0, names)
+    for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
+        pass
+    found = {name: evaluator.metrics(name, resamples=resamples, confidence=_CONFIDENCE) for name in names}
+    for metrics in found.values():  # nothing was generated here: its recall is no figure
+        metrics["absent"] = {name: value for name, value in metrics["absent"].items() if not name.startswith("R@50")}
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    table = Table(title=f"{evaluator.documents} documents", title_justify="left")
+    for column in ("profile", "kind", "with gold", "F1@5", "F1@M"):
+        table.add_column(column, justify="left" if column in ("profile", "kind") else "right")
+    for name, metrics in found.items():
+        for kind in ("present", "absent"):
+            values = metrics[kind]
+            cells = [
+                f"{values[f]:.3f} ({values[f + '_low']:.3f} to {values[f + '_high']:.3f})" for f in ("F1@5", "F1@M")
+            ]
+            table.add_row(name, kind, str(values["documents_with_gold"]), *cells)
+    Console().print(table)
+
+
+@app.command()
+def explain(
+    source: Source,
+    phrase: Annotated[list[str] | None, typer.Option("--phrase", "-p", help="Why it was or was not given.")] = None,
+    model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
+    format: Format = None,  # noqa: A002
+    field: Fields = None,
+    encoding: Encoding = "utf-8",
+    most: Annotated[int, typer.Option(min=1, help="Candidates shown.")] = 20,
+) -> None:
+    """Say of one document why a phrase was or was not a candidate: words, tags, rule, score, threshold."""
+    from simckp.explanation import explain_document
+    from simckp.predictor import KeyphrasePredictor
+
+    _quiet_libraries()
+    raw = next(_documents(source, format, field, encoding), None)
+    if raw is None:
+        raise SimCKPError(f"{source}: there is no document in it")
+    predictor = KeyphrasePredictor.from_pretrained(model)
+    record = {"title": raw.title, "abstract": raw.abstract}
+    for line in explain_document(predictor, record, phrases=phrase or [], most=most):
+        typer.echo(line)
+
+
 @data_app.command("inspect")
 def inspect(
     source: Source,
@@ -137,9 +206,6 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Print the statistics of the paper's Table 1 for some files, and the first problems found in them."""
-    from simckp.documents.cleaning import Cleaner, is_document
-    from simckp.evaluation.statistics import set_statistics
-
     cleaner = Cleaner("inspected", filtered=True)
     lost: list[Dropped] = []
     problems: list[str] = []

@@ -19,7 +19,7 @@ from simckp.models.extractor import load_extractor
 from simckp.models.reranker import load_reranker
 from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
 from simckp.prediction import predict
-from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Threshold
+from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Tagged, Threshold
 from simckp.scoring import beam_scores, score_absent, score_present
 
 Kind = Literal["present", "absent"]
@@ -165,10 +165,14 @@ class KeyphrasePredictor:
                 ]
                 yield Keyphrases(document["text"], phrases, predicted["truncated"], warnings)
 
+    def tag(self, documents: list[Document]) -> list[Tagged]:
+        """Return the words and tags of each document."""
+        return tagged_documents(documents, self._tagger)
+
     def score(self, documents: list[Document], *, kinds: Sequence[Kind] = KINDS) -> list[tuple[Scored, Scored]]:
         """Return every candidate of each document with its score, present and absent; a kind not asked for is empty."""
         settings = self.settings
-        tagged = tagged_documents(documents, self._tagger)
+        tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=settings.mining.max_words)
         generates = "absent" in kinds or not self._extractor.extracts
         generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]

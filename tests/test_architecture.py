@@ -37,6 +37,7 @@ LAYERS = [
     "predictor",
     "model_card",
     "outputs",
+    "explanation",
     "cli",
 ]
 STAGES = [

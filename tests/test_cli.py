@@ -177,3 +177,38 @@ def test_identifiers(tmp_path: Path) -> None:
 
     raw = RawDocument(file=tmp_path / "a.csv", row=7, id=None, title="", abstract="", keyphrases=None)
     assert outputs.identifier(raw) == "a.csv:7"
+
+
+def test_evaluate_scores_any_system(tmp_path: Path) -> None:
+    gold, theirs = tmp_path / "gold.jsonl", tmp_path / "theirs.jsonl"
+    document = {
+        "id": "a",
+        "title": "Caching",
+        "abstract": "A cache policy for web caches.",
+        "keywords": ["cache policy"],
+    }
+    gold.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    predicted = ["cache policy", "Cache Policies", "cache  policy", "web cache"]
+    theirs.write_text(json.dumps({"id": "a", "keyphrases": predicted}) + "\n", encoding="utf-8")
+    found = json.loads(fine("evaluate", gold, theirs, "--profile", "simckp", "--json"))
+    present = found["simckp"]["present"]
+    assert (present["P@M"], present["R@M"], present["F1@M"]) == (0.5, 1.0, pytest.approx(2 / 3, abs=1e-6))
+    assert "R@50" not in found["simckp"]["absent"]
+    printed = fine("evaluate", gold, theirs)
+    for name in ("simckp", "chan19", "kpg", "kpg_hard"):
+        assert name in printed
+    assert call("evaluate", gold, theirs, "--profile", "mine").exit_code == 2
+
+
+def test_explain(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "doc.txt"
+    path.write_text("We study the tabu search of sparse graphs.", encoding="utf-8")
+    printed = fine("explain", path, "--model", model)
+    assert "present: " in printed
+    assert "tabu search" in printed
+    asked = fine("explain", path, "--model", model, "-p", "tabu search", "-p", "of sparse", "-p", "deep learning")
+    assert "tabu/" in asked
+    assert ": candidate" in asked
+    assert "'of' (IN) may not start a phrase" in asked
+    assert "no present candidate" in asked
+    assert "does not stand in the text" in asked

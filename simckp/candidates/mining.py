@@ -37,8 +37,8 @@ _EXACT = {
 }
 _INDEPENDENT_PREFIXES = ("NN", "VB", "JJ", "RB")
 
-_MAY_START = TagSet.INDEPENDENT | TagSet.END_DEPENDENT
-_MAY_END = TagSet.INDEPENDENT | TagSet.START_DEPENDENT
+MAY_START = TagSet.INDEPENDENT | TagSet.END_DEPENDENT
+MAY_END = TagSet.INDEPENDENT | TagSet.START_DEPENDENT
 
 
 @lru_cache(maxsize=1024)
@@ -69,7 +69,7 @@ def phrase_spans(tags: Iterable[str], *, max_words: int) -> Iterator[tuple[int, 
     says such a word cannot end a phrase, and the authors' code does not take it. Neither do we.
     """
     sets = list(map(_tag_bits, tags))
-    may_start, may_end, independent = int(_MAY_START), int(_MAY_END), int(TagSet.INDEPENDENT)
+    may_start, may_end, independent = int(MAY_START), int(MAY_END), int(TagSet.INDEPENDENT)
     for start, first in enumerate(sets):
         if not first & may_start:
             continue

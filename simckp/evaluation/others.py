@@ -1,0 +1,84 @@
+"""Predictions of any system, read for the evaluation: others can use the metric profiles on their outputs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from simckp.documents.formats import read_records
+from simckp.errors import InputError
+from simckp.evaluation.matching import KINDS
+from simckp.records import Document, Generated, Predicted, PredictedPhrase
+
+_RANKED = ("phrases", "predictions", "keyphrases", "keywords")
+
+
+def read_predictions(path: Path) -> dict[str, dict[str, list[str]]]:
+    """Return the predicted phrases of each document by kind, best first.
+
+    A record has an ``id`` and either ``present`` and ``absent``, or one ranked list under ``phrases``, ``predictions``,
+    ``keyphrases`` or ``keywords``. The list's elements are texts, or records with ``phrase`` (or ``surface``) and, if
+    they are split, ``kind``; a list that is not split counts for both kinds, of which the profiles drop what is in the
+    text or is not.
+
+    Raises:
+        InputError: A record is not of that shape, or an id stands twice.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for row, record in read_records(path, chosen=None, encoding="utf-8"):
+        identifier = record.get("id")
+        if not isinstance(identifier, str | int) or isinstance(identifier, bool):
+            raise InputError(path, row, "id", "expected the id of a document")
+        if str(identifier) in found:
+            raise InputError(path, row, "id", f"{identifier!r} stands twice")
+        found[str(identifier)] = _by_kind(record, path, row)
+    return found
+
+
+def _by_kind(record: Mapping[str, Any], path: Path, row: int) -> dict[str, list[str]]:
+    if any(kind in record for kind in KINDS):
+        return {kind: [p for p, _ in _phrases(record.get(kind) or [], kind, path, row)] for kind in KINDS}
+    name = next((name for name in _RANKED if name in record), None)
+    if name is None:
+        raise InputError(path, row, None, f"expected 'present' and 'absent', or one of {', '.join(_RANKED)}")
+    phrases = list(_phrases(record[name] or [], name, path, row))
+    return {kind: [phrase for phrase, own in phrases if own in (None, kind)] for kind in KINDS}
+
+
+def _phrases(values: Any, name: str, path: Path, row: int) -> Iterator[tuple[str, str | None]]:
+    if not isinstance(values, list):
+        raise InputError(path, row, name, f"expected a list, found {type(values).__name__}")
+    for value in values:
+        phrase, kind = value, None
+        if isinstance(value, Mapping):
+            phrase, kind = value.get("phrase", value.get("surface")), value.get("kind")
+        if not isinstance(phrase, str) or kind not in (None, *KINDS):
+            raise InputError(path, row, name, f"expected phrases, found {value!r}")
+        yield phrase, kind
+
+
+def paired_with_gold(
+    documents: Iterable[Document], predictions: Mapping[str, Mapping[str, list[str]]], path: Path
+) -> Iterator[tuple[Document, Predicted, Generated]]:
+    """Yield what :meth:`simckp.evaluation.evaluate.Evaluator.score` takes; every document must have a prediction.
+
+    Raises:
+        InputError: A document has none, or a prediction is of no document.
+    """
+    left = set(predictions)
+    for document in documents:
+        own = predictions.get(document["id"])
+        if own is None:
+            raise InputError(path, None, "id", f"there is no prediction for document {document['id']!r}")
+        left.discard(document["id"])
+        phrases = [
+            PredictedPhrase(surface=phrase, key="", kind=kind, score=0.0, spans=[])
+            for kind in KINDS
+            for phrase in own[kind]
+        ]
+        yield (
+            document,
+            Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]),
+            Generated(id=document["id"], phrases=[], truncated=False),
+        )
+    if left:
+        raise InputError(path, None, "id", f"{min(left)!r} is the id of no document")
