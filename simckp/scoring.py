@@ -22,7 +22,7 @@ from simckp.models.pooling import Candidates
 from simckp.models.reranker import Reranker, load_reranker, similarities
 from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase
 from simckp.selection import Ranking
-from simckp.text import StemmedText, candidate_key, split_by_presence, stems
+from simckp.text import StemmedText, candidate_key, has_content_word, split_by_presence, stems
 
 # Batch sizes change nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -202,8 +202,9 @@ def score_present(
 ) -> Iterator[Scored]:
     """Yield the mined candidates of each document with their score, best first.
 
-    Of a document in several windows a candidate has its best score over the windows that hold it whole. Without an
-    overlap candidates beyond the model's length are left out; ``truncated`` and ``unscored`` say so.
+    Candidates without a content word ("is", "also") are no keyphrases and left out. Of a document in several windows a
+    candidate has its best score over the windows that hold it whole. Without an overlap candidates beyond the model's
+    length are left out; ``truncated`` and ``unscored`` say so.
     """
     documents = list(window_examples(rows, tokenizer, max_source_tokens=max_tokens, overlap=overlap))
     windows = [window for document in documents for window in document]
@@ -226,6 +227,7 @@ def score_present(
                     spans=phrases[position]["spans"],
                 )
                 for position, score in sorted(best.items())
+                if has_content_word(phrases[position]["surface"])
             ),
             targets=document[0].targets,
             truncated=document[-1].truncated,

@@ -26,6 +26,18 @@ _HIDDEN = str.maketrans({**_INVISIBLE})
 DIGIT = "<digit>"
 _DIGIT_STAND_IN = "\ue000"
 
+# Words of the open tag sets of Algorithm 1 that name nothing.
+_NAMING_NOTHING = (
+    "am are be been being is was were 'm 're 's has have had having 've 'd do does did doing done can could may "
+    "might must shall should will would 'll wo n't not never ever also again almost already always as even far "
+    "here hence how however indeed instead just less least likewise maybe merely more moreover most much namely "
+    "nearly nor now often once only otherwise perhaps quite rather really same so somehow sometimes soon still "
+    "such then there thereby therefore thus together too usually very well when where whereas whereby while why "
+    "yet else etc few many further furthermore first second third last next other others own several able due "
+    "get gets got let lets like make makes made via e.g i.e eg ie et - ' . ,"
+)
+_FUNCTION_WORDS = frozenset(_NAMING_NOTHING.split())
+
 _IGNORED_IN_KEYS = frozenset("-'")
 _WHITE_SPACE = re.compile(r"\s+")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
@@ -132,6 +144,19 @@ def split_by_presence(phrases: Iterable[str], text: StemmedText) -> tuple[list[s
 def has_letter_or_digit(text: str) -> bool:
     """Say whether a text has anything that could be a word: marks and joints alone are no phrase."""
     return _LETTER_OR_DIGIT.search(text) is not None
+
+
+def has_content_word(phrase: str) -> bool:
+    """Say whether a phrase has a word beyond auxiliaries, adverbs of degree and the like.
+
+    Algorithm 1 takes any verb, adjective and adverb for a phrase, "is" and "also" among them. A word in capitals is a
+    name.
+
+    >>> has_content_word("was not"), has_content_word("tabu search"), has_content_word("IS-IS"), has_content_word("")
+    (False, True, True, False)
+    """
+    capitals = any(len(word) > 1 and word.isupper() for word in phrase.split())
+    return capitals or any(word not in _FUNCTION_WORDS for word in tokens(phrase))
 
 
 def single_spaced(surface: str) -> str:
