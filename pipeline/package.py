@@ -7,7 +7,7 @@ from pathlib import Path
 from pipeline.runner import PARAMS, Stage, run, write_json
 from simckp import datasets
 from simckp.model_card import model_card
-from simckp.predictor import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
+from simckp.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
 
 TARGET = Path("models/simckp")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from simckp import datasets
 from simckp.errors import SimCKPError
-from simckp.models.backbones import PACKAGED, locate
 from simckp.records import Document, Scored, ScoredPhrase, Span
 from simckp.text import StemmedText, scoring_key, single_spaced, split_by_presence, stems
 
@@ -119,6 +118,8 @@ def _yake() -> Ranker:
 
 def _keybert() -> Ranker:
     """KeyBERT (Grootendorst 2020): cosine similarity of n-grams and text, both embedded by the packaged MiniLM."""
+    from simckp.models.backbones import PACKAGED, locate  # with torch: the other baselines need not wait for it
+
     encoder = _library("sentence_transformers").SentenceTransformer(locate(PACKAGED))
     model = _library("keybert").KeyBERT(encoder)
 

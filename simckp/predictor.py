@@ -1,6 +1,5 @@
 """A trained model in one folder, and what it is for: keyphrases of texts."""
 
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,33 +13,19 @@ from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.documents.cleaning import clean_text, compose
 from simckp.errors import SimCKPError
 from simckp.generation.overgenerate import Overgenerator
-from simckp.models.backbones import best_device, read_settings, write_settings
+from simckp.model_folder import EXTRACTOR, RERANKER, SETTINGS, THRESHOLDS, PredictorSettings, read_thresholds
+from simckp.models.backbones import best_device
 from simckp.models.extractor import load_extractor
 from simckp.models.reranker import load_reranker
-from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
 from simckp.prediction import predict
 from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Tagged, Threshold
 from simckp.scoring import beam_scores, score_absent, score_present
+from simckp.settings import read_settings
 
 Kind = Literal["present", "absent"]
 KINDS: tuple[Kind, ...] = ("present", "absent")
-EXTRACTOR, RERANKER = "extractor", "reranker"
-SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 Text = str | Mapping[str, str]
 _BATCH = 16
-
-
-class PredictorSettings(Section):
-    """What a model needs beside its networks and thresholds: how texts are tagged, mined, read and cut."""
-
-    tagger: Tagger
-    mining: Mining
-    max_source_tokens: int
-    reranker_max_source_tokens: int
-    max_phrase_tokens: int
-    generation: Generation
-    windows: Windows
-    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +58,7 @@ class KeyphrasePredictor:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
-        self.thresholds = _read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
+        self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
         device = best_device()
         extractor, self._tokenizer = load_extractor(folder / EXTRACTOR)
         self._extractor = extractor.to(device)
@@ -236,24 +221,6 @@ def as_document(text: Text, number: int) -> Document:
         title, abstract = (clean_text(text.get(name) or "") for name in ("title", "abstract"))
         whole = compose(title, abstract)
     return Document(id=str(number), title=title, abstract=abstract, text=whole, keyphrases=[], set="")
-
-
-def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:
-    """Write what a model folder has beside its networks."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_settings(folder / SETTINGS, settings)
-    (folder / THRESHOLDS).write_text(json.dumps(list(thresholds), indent=1) + "\n", encoding="utf-8")
-
-
-def _read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-        found: dict[str, Threshold] = {row["kind"]: row for row in rows if row["method"] == method}
-        if set(found) != set(KINDS):
-            raise ValueError(f"no threshold of each kind by the method {method!r}")
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise SimCKPError(f"{path}: not the thresholds of a model: {error}") from error
-    return found
 
 
 def _fixed(kind: str, value: float) -> Threshold:

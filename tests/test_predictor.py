@@ -10,11 +10,12 @@ import torch
 
 import simckp
 from simckp.errors import SimCKPError
+from simckp.model_folder import PredictorSettings, write_model_settings
 from simckp.models.extractor import new_extractor
 from simckp.models.reranker import PAPER_RERANKING, BeamOrder, new_reranker
 from simckp.models.scorers import PAPER_SCORING
 from simckp.params import Generation, Mining, Selection, Tagger, Windows
-from simckp.predictor import KeyphrasePredictor, PredictorSettings, write_model_settings
+from simckp.predictor import KeyphrasePredictor
 from tests.conftest import make_threshold
 
 TEXTS = [

@@ -3,10 +3,9 @@
 import copy
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
-from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import (
@@ -22,7 +21,6 @@ from transformers import (
 
 from simckp.errors import SimCKPError
 
-Settings = TypeVar("Settings", bound=BaseModel)
 PACKAGED = "minilm"
 SEPARATOR = "<sep>"
 
@@ -133,23 +131,6 @@ def forget_origin(model: PreTrainedModel) -> None:
 def projection(width: int) -> nn.Module:
     """Return the linear layer and tanh of eq. 2, ``width`` to ``width``."""
     return nn.Sequential(nn.Linear(width, width), nn.Tanh())
-
-
-def write_settings(path: Path, settings: BaseModel) -> None:
-    """Write the settings of a trained network as JSON."""
-    path.write_text(settings.model_dump_json(indent=2) + "\n", encoding="utf-8")
-
-
-def read_settings(path: Path, kind: type[Settings]) -> Settings:
-    """Read what :func:`write_settings` wrote.
-
-    Raises:
-        SimCKPError: The file is missing or is not such a one.
-    """
-    try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SimCKPError(f"{path}: not the settings of a trained network: {error}") from error
 
 
 def save_heads(folder: Path, heads: nn.Module) -> None:

@@ -17,15 +17,14 @@ from simckp.models.backbones import (
     load_heads,
     load_seq2seq,
     load_tokenizer,
-    read_settings,
     save_heads,
-    write_settings,
 )
 from simckp.models.losses import IGNORED_LABEL, absent_likelihood_loss
 from simckp.models.pooling import Candidates
 from simckp.models.scorers import PAPER_SCORING, new_scorer
 from simckp.models.throughput import linear_weights
 from simckp.params import ExtractionScoring
+from simckp.settings import read_settings, write_settings
 
 _SETTINGS = "extractor.json"
 

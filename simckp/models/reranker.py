@@ -15,14 +15,13 @@ from simckp.models.backbones import (
     load_heads,
     load_tokenizer,
     projection,
-    read_settings,
     save_heads,
-    write_settings,
 )
 from simckp.models.losses import contrastive_loss
 from simckp.models.pooling import paired_cosine, pool_texts
 from simckp.models.throughput import linear_weights
 from simckp.params import RerankingScoring
+from simckp.settings import read_settings, write_settings
 
 RERANKER_SETTINGS = "reranker.json"
 
