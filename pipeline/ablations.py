@@ -1,4 +1,4 @@
-"""ablations: metrics, collected experiments, params.yaml -> the tables of the comparisons, and F1 by n-gram length."""
+"""ablations: metrics, collected experiments -> the tables of the comparisons, and F1 by n-gram length."""
 
 import csv
 import json
@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pipeline.experiments import ABLATION, COLLECTED, GENERATION, LENGTHS, read_collected, read_variants
-from pipeline.layout import COMPARISONS, LENGTH_CURVE, prune_results
-from pipeline.runner import PARAMS, Stage, run, write_json
+from pipeline.layout import COMPARISONS, EFFECTIVE, LENGTH_CURVE, prune_results
+from pipeline.runner import Stage, run, write_json
 from simckp.evaluation.experiments import (
     Experiment,
     comparison_table,
@@ -24,14 +24,14 @@ def main() -> None:
 
     The generator without contrastive learning, if it was run, is a baseline of the report too.
     """
-    with Stage("ablations", uses=[], inputs=[PARAMS, COLLECTED]) as stage:
+    with Stage("ablations", uses=EFFECTIVE, inputs=[COLLECTED]) as stage:
         params = stage.params
         prune_results(params)
         metrics = {
             name: [json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8")) for seed in params.seeds]
             for name in params.evaluated
         }
-        current = flatten(params.model_dump(by_alias=True, mode="json"))
+        current = flatten(params.effective())
         runs = [*read_collected(), Experiment("this run", current, metrics)]
         found = {title: variants_found(variants, runs, current) for title, variants in read_variants().items()}
         many = {title: runs for title, runs in found.items() if sum(run is not None for run in runs.values()) > 1}

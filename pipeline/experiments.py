@@ -18,9 +18,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from pipeline.runner import PARAMS, write_json
-from simckp.errors import SimCKPError
+from simckp.errors import ParameterError, SimCKPError
 from simckp.evaluation.experiments import Experiment, flatten, variants_found
-from simckp.params import read_params
+from simckp.params import parse_params, read_params
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
 LENGTHS = "ngrams"  # the comparison that is drawn as a curve
@@ -58,8 +58,14 @@ def _experiments(shown: list[dict[str, Any]]) -> Iterator[Experiment]:
                 continue
             params = data["params"].get(str(PARAMS), {}).get("data")
             metrics = {name: entry["data"] for name, entry in data["metrics"].items() if "data" in entry}
+            name = line.get("name") or line["rev"][:7]
             if params and (complete := _by_set(params, metrics)):
-                yield Experiment(line.get("name") or line["rev"][:7], flatten(params), complete)
+                try:
+                    checked = parse_params(params, source=name)
+                except ParameterError:
+                    _LOG.info("%s: made with parameters of another version; left out", name)
+                else:
+                    yield Experiment(name, flatten(checked.effective()), complete)
 
 
 def _by_set(params: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, list[Any]] | None:
@@ -73,7 +79,7 @@ def _by_set(params: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, 
 def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], options: list[str]) -> None:
     """Run the variants that no collected experiment is; ``params.yaml`` is afterwards as it was."""
     before = PARAMS.read_text(encoding="utf-8")
-    current = flatten(read_params(PARAMS).model_dump(by_alias=True, mode="json"))
+    current = flatten(read_params(PARAMS).effective())
     for number, (name, experiment) in enumerate(variants_found(variants, collect(), current).items()):
         if experiment is not None:
             _LOG.info("%s, %s: was run (%s)", comparison, name, experiment.name)

@@ -4,7 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-from pipeline.runner import PARAMS, Stage, run, write_json
+from pipeline.layout import EFFECTIVE
+from pipeline.runner import Stage, run, write_json
 from simckp import datasets
 from simckp.model_card import model_card
 from simckp.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
@@ -14,7 +15,7 @@ TARGET = Path("models/simckp")
 
 def main() -> None:
     """Put together what a user of the trained model needs."""
-    with Stage("package", uses=[], inputs=[PARAMS]) as stage:
+    with Stage("package", uses=EFFECTIVE) as stage:
         params = stage.params
         seed = str(params.seeds[0])
         shutil.rmtree(TARGET, ignore_errors=True)
@@ -32,7 +33,7 @@ def main() -> None:
         )
         thresholds = datasets.read_dataset(Path("data/thresholds", seed), name="thresholds")
         write_model_settings(TARGET, settings, thresholds)
-        parameters = params.model_dump(by_alias=True, mode="json")
+        parameters = params.effective()
         metrics = {
             name: json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8"))
             for name in params.evaluated

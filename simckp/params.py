@@ -7,7 +7,7 @@ parameters that stand in a file.
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from ruamel.yaml import YAML
@@ -24,6 +24,8 @@ TextPooling = Literal["first", "mean", "max"]
 PhrasePooling = Literal["sum", "mean", "max", "logsumexp"]
 
 TRAIN, VALID = "train", "valid"
+# Sections that change no result, or only what is shown of it.
+WITHOUT_EFFECT = ("report", "execution", "baselines", "shard_rows")
 
 
 class Section(BaseModel):
@@ -277,6 +279,11 @@ class Params(Section):
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds: {self.seeds} names a seed twice")
         return self
+
+    def effective(self) -> dict[str, Any]:
+        """Return the parameters that some result depends on, as ``params.yaml`` has them."""
+        tree = self.model_dump(by_alias=True, mode="json")
+        return {name: value for name, value in tree.items() if name not in WITHOUT_EFFECT}
 
     @property
     def test_sets(self) -> list[str]:

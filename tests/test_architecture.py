@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from pipeline.layout import EFFECTIVE
 from pipeline.runner import imported_files
+from simckp.params import WITHOUT_EFFECT, Params
 from tests.conftest import REPOSITORY
 from tools.sync_deps import synchronised
 
@@ -180,6 +182,9 @@ def test_each_stage_depends_on_just_its_own_parameters(stage: str) -> None:
     listed = [entry.split(".${")[0] for entry in dvc_stages()[stage].get("params", [])]
     used = used_parameters(stage)
     used = {chain for chain in used if not any(longer.startswith(f"{chain}.") for longer in used)}
+    if "effective" in used:
+        assert listed == EFFECTIVE
+        return
     if "params.yaml" in dvc_stages()[stage]["deps"]:
         return  # it reads the whole file
     if "data/" in str(dvc_stages()[stage].get("outs")):
@@ -200,7 +205,10 @@ def test_the_script_declares_the_same_parameters_as_dvc_yaml(stage: str) -> None
     constants = {
         node.value for node in ast.walk(tree(REPOSITORY / "pipeline" / f"{stage}.py")) if isinstance(node, ast.Constant)
     }
-    assert "uses" in {keyword.arg for keyword in call.keywords}
+    uses = next(keyword.value for keyword in call.keywords if keyword.arg == "uses")
+    if isinstance(uses, ast.Name) and uses.id == "EFFECTIVE":
+        assert dvc_stages()[stage]["params"] == EFFECTIVE
+        return
     for entry in dvc_stages()[stage].get("params", []):
         assert (f"{entry.split('${')[0]}" if "${" in entry else entry) in constants
 
@@ -223,3 +231,8 @@ def test_every_output_is_ignored_by_git() -> None:
             parts = out.split("/")
             names = {f"/{'/'.join(parts[:depth])}/" for depth in (1, 2)} | {f"/{out}"}
             assert names & set(ignored), out
+
+
+def test_every_parameter_has_an_effect_or_is_said_to_have_none() -> None:
+    names = {field.alias or name for name, field in Params.model_fields.items()}
+    assert names == {*EFFECTIVE, *WITHOUT_EFFECT}

@@ -8,9 +8,7 @@ import numpy as np
 
 from simckp.evaluation.matching import KINDS
 from simckp.evaluation.tables import FIGURES, MISSING, Table, figure
-
-# Parameters that change no figure, or only what is shown of it.
-_WITHOUT_EFFECT = ("report", "execution", "baselines", "shard_rows")
+from simckp.params import WITHOUT_EFFECT
 
 Variants = Mapping[str, Mapping[str, Any]]
 
@@ -61,7 +59,7 @@ def first_seed(experiment: Experiment) -> dict[str, Any]:
 
 
 def _comparable(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in params.items() if key.partition(".")[0] not in _WITHOUT_EFFECT}
+    return {key: value for key, value in params.items() if key.partition(".")[0] not in WITHOUT_EFFECT}
 
 
 def comparison_table(title: str, found: Mapping[str, Experiment | None], sets: Sequence[str]) -> Table:
