@@ -20,7 +20,7 @@ repro: $(STAMP)
 	@cat reports/results.md
 
 test: $(STAMP)
-	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
+	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP)
 	$(BIN)/ruff check .
