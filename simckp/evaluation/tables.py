@@ -63,7 +63,8 @@ def result_tables(
 
     Args:
         metrics: For each set the metrics of every seed.
-        others: For each other system that was run on the same documents, its metrics of each set.
+        others: For each other system that was run on the same documents, its metrics of each set; an extractor has
+            none of absent keyphrases.
     """
     return [_result_table(kind, metrics, others or {}) for kind in KINDS]
 
@@ -75,9 +76,8 @@ def _result_table(
     ours = [figure([seed[kind][label] for seed in seeds]) for seeds in metrics.values() for label in FIGURES]
     rows = [[OURS, *ours]]
     for model, found in others.items():
-        values = [found[name][kind][label] for name in metrics for label in FIGURES]
-        if any(values):  # an extractor gives no absent keyphrases
-            rows.append([model, *(figure([value]) for value in values)])
+        if all(kind in found[name] for name in metrics):
+            rows.append([model, *(figure([found[name][kind][label]]) for name in metrics for label in FIGURES)])
     for model, results in paper()["results"][kind].items():
         cells = [_published(results.get(name, {}).get(label)) for name in metrics for label in FIGURES]
         if any(cell != MISSING for cell in cells):

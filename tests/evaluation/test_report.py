@@ -43,7 +43,7 @@ def test_result_tables_stand_beside_the_paper() -> None:
     assert present.rows[0] == ["this run", "0.300", "0.300", "0.500", "0.500"]
     assert ["SimCKP (paper)", "0.426_1", "0.427_1", "–", "–"] in present.rows
     assert ["SimCKP (paper)", "0.073_2", "0.080_1", "–", "–"] in absent.rows
-    extracted = {"yake": {"sample": metrics(0.2) | {"absent": metrics(0.0)["absent"]}}}
+    extracted = {"yake": {"sample": {"present": metrics(0.2)["present"]}}}
     present, absent = result_tables({"sample": [metrics(0.5)]}, extracted)
     assert present.rows[1] == ["yake", "0.200", "0.200"]
     assert len(absent.rows) == 1  # it gives no absent keyphrases
