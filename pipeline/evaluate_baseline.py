@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.layout import prune_baselines
 from pipeline.runner import Stage, progress, run, write_json
 from simckp import datasets
-from simckp.calibration import calibrate_kinds
+from simckp.calibration import calibrate_kinds, of_method
 from simckp.evaluation.evaluate import Evaluator
 from simckp.params import VALID
 from simckp.prediction import paired_kinds, predict
@@ -22,11 +22,8 @@ def main(name: str) -> None:
         prune_baselines(stage.params)
         selection, settings = stage.params.selection, stage.params.evaluation
         valid = datasets.read_dataset(folder / VALID, name="scores")
-        cuts = {
-            row["kind"]: row
-            for row in calibrate_kinds(valid, minimum=selection.minimum, fixed=selection.value)
-            if row["method"] == selection.method
-        }
+        thresholds = calibrate_kinds(valid, minimum=selection.minimum, fixed=selection.value)
+        cuts = of_method(thresholds, selection.method)
 
         def rows(set_name: str) -> Iterator[Any]:
             documents = datasets.read_dataset(Path("data/documents", set_name), name="documents")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pipeline.runner import Stage, progress, run
 from simckp import datasets
+from simckp.calibration import of_method
 from simckp.execution import batched_rows
 from simckp.prediction import paired_kinds, predict
 
@@ -13,10 +14,8 @@ def main(seed: str, set_name: str) -> None:
     scores, thresholds = Path("data/scores", seed, set_name), Path("data/thresholds", seed)
     uses = ["shard_rows", "selection.method", "selection.minimum"]
     with Stage("predict", seed, set_name, uses=uses, inputs=[scores, thresholds]) as stage:
-        method = stage.params.selection.method
-        cuts = {
-            row["kind"]: row for row in datasets.read_dataset(thresholds, name="thresholds") if row["method"] == method
-        }
+        found = datasets.read_dataset(thresholds, name="thresholds")
+        cuts = of_method(found, stage.params.selection.method)
         pairs = progress(paired_kinds(datasets.read_dataset(scores, name="scores")), stage.title)
         minimum, size = stage.params.selection.minimum, stage.params.shard_rows
         predicted = (

@@ -47,6 +47,26 @@ def calibrate_kinds(rows: Iterable[Scored], *, minimum: int, fixed: float | None
     return [row for kind, ranked in rankings.items() for row in _thresholds(kind, ranked, minimum, fixed)]
 
 
+def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
+    """Return a cut that was not found on validation scores."""
+    return Threshold(
+        kind=kind,
+        method=method,
+        value=value,
+        intercept=0.0,
+        features=[],
+        coefficients=[],
+        f1_at_m=0.0,
+        oracle_f1_at_m=0.0,
+        documents=0,
+    )
+
+
+def of_method(rows: Iterable[Threshold], method: str) -> dict[str, Threshold]:
+    """Return the thresholds of one method by kind."""
+    return {row["kind"]: row for row in rows if row["method"] == method}
+
+
 def ranking(scored: Scored) -> Ranking:
     """Return the ranking that a row of the scores data set stands for."""
     phrases = scored["phrases"]

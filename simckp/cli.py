@@ -16,12 +16,14 @@ from tqdm import tqdm
 
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.formats import FORMATS
-from simckp.documents.readers import RawDocument, Reading, corpus_files, read_documents
+from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.matching import KINDS
 from simckp.evaluation.others import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.statistics import set_statistics
+from simckp.evaluation.tables import FIGURES, with_interval
 from simckp.records import Document, Dropped
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
@@ -104,16 +106,15 @@ def _sink(output: Path | None) -> Iterator[IO[str]]:
 
 
 def _show(found: Iterable[tuple[str, Any]]) -> None:
-    from simckp.outputs import table_rows
-
     console = Console()
     for name, keyphrases in found:
         table = Table(title=name, title_justify="left")
         for column in ("keyphrase", "kind", "score", "occurrences"):
             table.add_column(column, justify="left" if column in ("keyphrase", "kind") else "right")
-        for phrase, kind, score, times in table_rows(keyphrases):
-            colour = "green" if kind == "present" else "magenta"
-            table.add_row(f"[{colour}]{_plain(phrase)}[/]", kind, f"{score:.3f}", str(times or ""))
+        for phrase in keyphrases.phrases:
+            colour, times = "green" if phrase["kind"] == "present" else "magenta", len(phrase["spans"])
+            shown = f"[{colour}]{_plain(phrase['surface'])}[/]"
+            table.add_row(shown, phrase["kind"], f"{phrase['score']:.3f}", str(times or ""))
         console.print(table)
         for warning in keyphrases.warnings:
             console.print(f"[yellow]{_plain(warning)}[/]")
@@ -164,11 +165,9 @@ def evaluate(
     for column in ("profile", "kind", "with gold", "F1@5", "F1@M"):
         table.add_column(column, justify="left" if column in ("profile", "kind") else "right")
     for name, metrics in found.items():
-        for kind in ("present", "absent"):
+        for kind in KINDS:
             values = metrics[kind]
-            cells = [
-                f"{values[f]:.3f} ({values[f + '_low']:.3f} to {values[f + '_high']:.3f})" for f in ("F1@5", "F1@M")
-            ]
+            cells = [with_interval(values, label) for label in FIGURES]
             table.add_row(name, kind, str(values["documents_with_gold"]), *cells)
     Console().print(table)
 
@@ -241,9 +240,7 @@ def _documents(source: Path, chosen: str | None, fields: list[str] | None, encod
     if chosen is not None and chosen not in FORMATS:
         raise typer.BadParameter(f"{chosen!r} is none of {', '.join(FORMATS)}", param_hint="--format")
     pairs = [entry.partition("=") for entry in fields or []]
-    if bad := [
-        name for name, equals, _ in pairs if not equals or name not in ("id", "title", "abstract", "keyphrases")
-    ]:
+    if bad := [name for name, equals, _ in pairs if not equals or name not in NAMES]:
         raise typer.BadParameter(f"{bad[0]!r}: expected id=, title=, abstract= or keyphrases=", param_hint="--field")
     reading = Reading(format=chosen, fields={name: called for name, _, called in pairs}, encoding=encoding)
     files = corpus_files(source, chosen=chosen)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from simckp.calibration import of_method
 from simckp.errors import SimCKPError
 from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
 from simckp.records import Threshold
@@ -42,7 +43,7 @@ def read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        found: dict[str, Threshold] = {row["kind"]: row for row in rows if row["method"] == method}
+        found = of_method(rows, method)
         if set(found) != _KINDS:
             raise ValueError(f"no threshold of each kind by the method {method!r}")
     except (OSError, ValueError, TypeError, KeyError) as error:

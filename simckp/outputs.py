@@ -1,10 +1,10 @@
-"""Write predictions for people and programs: JSON lines, CSV, Parquet with resume, a table in colour."""
+"""Write predictions for people and programs: JSON lines, CSV, Parquet with resume."""
 
 import csv
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -131,9 +131,3 @@ def _is_whole(piece: Path) -> bool:
         return bool(datasets.read_shard(piece, name="predictions")) if piece.exists() else False
     except InputError:
         return False
-
-
-def table_rows(keyphrases: Keyphrases) -> Iterator[tuple[str, str, float, int]]:
-    """Yield phrase, kind, score and number of occurrences, as a table shows them."""
-    for phrase in keyphrases.phrases:
-        yield phrase["surface"], phrase["kind"], phrase["score"], len(phrase["spans"])

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from simckp.calibration import FIXED
+from simckp.calibration import same_for_all
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.documents.cleaning import clean_text, compose
@@ -18,7 +18,7 @@ from simckp.models.backbones import best_device
 from simckp.models.extractor import load_extractor
 from simckp.models.reranker import load_reranker
 from simckp.prediction import predict
-from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Tagged, Threshold
+from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Tagged
 from simckp.scoring import beam_scores, score_absent, score_present
 from simckp.settings import read_settings
 
@@ -203,7 +203,7 @@ class KeyphrasePredictor:
             minimum = self.settings.selection.minimum if threshold is None else 0
         cuts = self.thresholds
         if threshold is not None:
-            cuts = {kind: _fixed(kind, threshold) for kind in KINDS}
+            cuts = {kind: same_for_all(kind, threshold) for kind in KINDS}
         return predict(pairs, thresholds=cuts, minimum=minimum)
 
 
@@ -221,20 +221,6 @@ def as_document(text: Text, number: int) -> Document:
         title, abstract = (clean_text(text.get(name) or "") for name in ("title", "abstract"))
         whole = compose(title, abstract)
     return Document(id=str(number), title=title, abstract=abstract, text=whole, keyphrases=[], set="")
-
-
-def _fixed(kind: str, value: float) -> Threshold:
-    return Threshold(
-        kind=kind,
-        method=FIXED,
-        value=value,
-        intercept=0.0,
-        features=[],
-        coefficients=[],
-        f1_at_m=0.0,
-        oracle_f1_at_m=0.0,
-        documents=0,
-    )
 
 
 def _nothing(document: Document) -> Generated:

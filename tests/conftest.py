@@ -10,7 +10,7 @@ from hypothesis import settings
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
 from simckp.models.extractor import new_extractor
-from simckp.records import Document, Mined, Tagged, Threshold
+from simckp.records import Document, Mined, Tagged
 
 # The first call of a property may load a library; machines are noisy.
 settings.register_profile("project", deadline=None)
@@ -152,18 +152,3 @@ def make_pairs() -> list[tuple[Document, Mined]]:
         document = make_document(text, keyphrases, identifier=f"d{number}")
         found.append((document, mine(document, make_tagged(text, tags, identifier=f"d{number}"), max_words=6)))
     return found
-
-
-def make_threshold(kind: str, value: float, *, method: str = "fixed") -> Threshold:
-    """A cut that is the same for all documents."""
-    return Threshold(
-        kind=kind,
-        method=method,
-        value=value,
-        intercept=0.0,
-        features=[],
-        coefficients=[],
-        f1_at_m=0.0,
-        oracle_f1_at_m=0.0,
-        documents=0,
-    )

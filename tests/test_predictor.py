@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import simckp
+from simckp.calibration import same_for_all
 from simckp.errors import SimCKPError
 from simckp.model_folder import PredictorSettings, write_model_settings
 from simckp.models.extractor import new_extractor
@@ -16,7 +17,6 @@ from simckp.models.reranker import PAPER_RERANKING, BeamOrder, new_reranker
 from simckp.models.scorers import PAPER_SCORING
 from simckp.params import Generation, Mining, Selection, Tagger, Windows
 from simckp.predictor import KeyphrasePredictor
-from tests.conftest import make_threshold
 
 TEXTS = [
     "A short note on tabu search.",
@@ -54,7 +54,7 @@ def make_folder(folder: Path, tiny: Path, *, method: str = "contrastive", rerank
     else:
         second, second_tokenizer = new_reranker(str(tiny), chosen)
         second.save(folder / "reranker", second_tokenizer)
-    write_model_settings(folder, SETTINGS, [make_threshold(kind, 0.5) for kind in ("present", "absent")])
+    write_model_settings(folder, SETTINGS, [same_for_all(kind, 0.5) for kind in ("present", "absent")])
     return folder
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from simckp.calibration import same_for_all
 from simckp.features.examples import TextEncoder
 from simckp.models.extractor import new_extractor
 from simckp.models.reranker import PAPER_RERANKING, BeamOrder, new_reranker
@@ -13,7 +14,7 @@ from simckp.models.scorers import PAPER_SCORING
 from simckp.prediction import paired_kinds, predict
 from simckp.records import Generated, GeneratedPhrase, Scored, ScoredPhrase, Threshold
 from simckp.scoring import beam_scores, score_absent, score_documents, score_present
-from tests.conftest import make_document, make_threshold
+from tests.conftest import make_document
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def scored(kind: str, *scores: float, labels: tuple[bool, ...] = ()) -> Scored:
 
 
 def cuts(present: float, absent: float) -> dict[str, Threshold]:
-    return {kind: make_threshold(kind, value) for kind, value in (("present", present), ("absent", absent))}
+    return {kind: same_for_all(kind, value) for kind, value in (("present", present), ("absent", absent))}
 
 
 def absent_row(identifier: str) -> Scored:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,12 +52,13 @@ def compare_cuts(
     for document, kinds in rows:
         for scored in kinds:
             kind: Kind = "present" if scored["kind"] == "present" else "absent"
-            surfaces = [phrase["surface"] for phrase in scored["phrases"]]
-            for cut, count in _counts(scored, by_kind[kind], minimum).items():
-                prepared = prepare(
-                    document["text"], document["keyphrases"], {kind: surfaces[:count]}, PROFILES[profile].stems
-                )
-                scores[kind, cut].append(score_prepared(prepared, PROFILES[profile])[kind])
+            counts = _counts(scored, by_kind[kind], minimum)
+            # Every candidate has stems, so what is prepared is cut as the candidates are.
+            surfaces = [phrase["surface"] for phrase in scored["phrases"][: max(counts.values())]]
+            prepared = prepare(document["text"], document["keyphrases"], {kind: surfaces}, PROFILES[profile].stems)
+            for cut, count in counts.items():
+                given_first = replace(prepared, given={**prepared.given, kind: prepared.given[kind][:count]})
+                scores[kind, cut].append(score_prepared(given_first, PROFILES[profile])[kind])
                 given[kind, cut].append(count)
     found: CutMetrics = defaultdict(lambda: defaultdict(dict))
     for (kind_name, (method, least)), documents in scores.items():
@@ -71,10 +73,9 @@ def _counts(scored: Scored, thresholds: Sequence[Threshold], minimum: int) -> Ma
     """Return how many phrases each way of cutting gives."""
     ranked = ranking(scored)
     counts = {
-        (threshold["method"], least): count_selected(
-            ranked.scores, threshold=document_cut(threshold, ranked.scores), minimum=least
-        )
+        (threshold["method"], least): count_selected(ranked.scores, threshold=cut, minimum=least)
         for threshold in thresholds
+        for cut in (document_cut(threshold, ranked.scores),)
         for least in sorted({0, minimum})
     }
     return counts | {(ORACLE, 0): count_selected(ranked.scores, threshold=oracle_cut(ranked), minimum=0)}

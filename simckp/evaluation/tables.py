@@ -127,16 +127,17 @@ def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: f
     for name, seeds in metrics.items():
         for kind in KINDS:
             values = seeds[0][kind]
-            cells = [_with_interval(values, label) for label in FIGURES]
+            cells = [with_interval(values, label) for label in FIGURES]
             documents = [str(seeds[0]["set"]["documents"]), kind, str(values["documents_with_gold"])]
             recall = ["", ""]
             if kind == "absent":
-                recall = [_with_interval(values, "R@50"), _published(paper()["recall_at_50"].get(name))]
+                recall = [with_interval(values, "R@50"), _published(paper()["recall_at_50"].get(name))]
             rows.append([name, *documents, *cells, *recall])
     return Table("Confidence intervals and upper bound", header, rows)
 
 
-def _with_interval(values: Mapping[str, float], label: str) -> str:
+def with_interval(values: Mapping[str, float], label: str) -> str:
+    """Return a figure with its bootstrap interval."""
     return f"{values[label]:.3f} ({values[label + '_low']:.3f} to {values[label + '_high']:.3f})"
 
 

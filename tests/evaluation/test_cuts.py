@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from simckp.calibration import same_for_all
 from simckp.evaluation.cuts import compare_cuts
 from simckp.records import Document, Scored, ScoredPhrase
-from tests.conftest import make_document, make_threshold
+from tests.conftest import make_document
 
 TEXT = "alpha beta gamma delta epsilon zeta eta theta"
 WORDS = TEXT.split()
@@ -24,7 +25,7 @@ def row(gold: list[str]) -> tuple[Document, tuple[Scored, Scored]]:
 
 
 def test_side_by_side_by_hand() -> None:
-    cuts = [make_threshold(kind, 0.75, method="mean_of_best_cuts") for kind in ("present", "absent")]
+    cuts = [same_for_all(kind, 0.75, method="mean_of_best_cuts") for kind in ("present", "absent")]
     found = compare_cuts(
         [row(["alpha"]), row(["alpha", "beta", "gamma"])],
         cuts,
