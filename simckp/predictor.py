@@ -17,9 +17,9 @@ from simckp.model_folder import EXTRACTOR, RERANKER, SETTINGS, THRESHOLDS, Predi
 from simckp.models.backbones import best_device
 from simckp.models.extractor import load_extractor
 from simckp.models.reranker import load_reranker
-from simckp.prediction import predict
-from simckp.records import Document, Generated, Mined, Predicted, PredictedPhrase, Scored, Tagged
-from simckp.scoring import beam_scores, score_absent, score_present
+from simckp.prediction import paired_kinds, predict
+from simckp.records import Document, Generated, Predicted, PredictedPhrase, Scored, Tagged
+from simckp.scoring import score_with
 from simckp.settings import read_settings
 
 Kind = Literal["present", "absent"]
@@ -161,35 +161,16 @@ class KeyphrasePredictor:
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=settings.mining.max_words)
         generates = "absent" in kinds or not self._extractor.extracts
         generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]
-        return list(
-            zip(
-                self._present(documents, mined, generated),
-                self._absent(documents, mined, generated),
-                strict=True,
-            )
+        rows = score_with(
+            list(zip(documents, mined, generated, strict=True)),
+            (self._extractor, self._tokenizer),
+            self._reranking,
+            max_tokens=settings.max_source_tokens,
+            reranker_max_tokens=settings.reranker_max_source_tokens,
+            max_phrase_tokens=settings.max_phrase_tokens,
+            overlap=settings.windows.overlap,
         )
-
-    def _present(self, documents: list[Document], mined: list[Mined], generated: list[Generated]) -> Iterable[Scored]:
-        if not self._extractor.extracts:
-            return [beam_scores(*row, kind="present") for row in zip(documents, mined, generated, strict=True)]
-        return score_present(
-            list(zip(documents, mined, strict=True)),
-            self._extractor,
-            self._tokenizer,
-            max_tokens=self.settings.max_source_tokens,
-            overlap=self.settings.windows.overlap,
-        )
-
-    def _absent(self, documents: list[Document], mined: list[Mined], generated: list[Generated]) -> Iterable[Scored]:
-        if self._reranking is None:
-            return [beam_scores(*row, kind="absent") for row in zip(documents, mined, generated, strict=True)]
-        return score_absent(
-            list(zip(documents, generated, strict=True)),
-            *self._reranking,
-            max_tokens=self.settings.reranker_max_source_tokens,
-            max_phrase_tokens=self.settings.max_phrase_tokens,
-            overlap=self.settings.windows.overlap,
-        )
+        return list(paired_kinds(rows))
 
     def _choose(
         self, pairs: list[tuple[Scored, Scored]], top_k: int | None, threshold: float | None

@@ -142,11 +142,33 @@ def score_documents(
         max_phrase_tokens: Longest phrase.
         overlap: Tokens that two windows of a long document share; None cuts it.
     """
-    (extractor, extractor_tokenizer), reranking = _loaded(*folders)
+    extracting, reranking = _loaded(*folders)
+    return score_with(
+        rows,
+        extracting,
+        reranking,
+        max_tokens=max_tokens,
+        reranker_max_tokens=reranker_max_tokens,
+        max_phrase_tokens=max_phrase_tokens,
+        overlap=overlap,
+    )
+
+
+def score_with(
+    rows: list[tuple[Document, Mined, Generated]],
+    extracting: tuple[ExtractorGenerator, Any],
+    reranking: tuple[Reranker, Any] | None,
+    *,
+    max_tokens: int,
+    reranker_max_tokens: int,
+    max_phrase_tokens: int,
+    overlap: int | None,
+) -> list[Scored]:
+    """Return what :func:`score_documents` does, with networks (and their tokenizers) that are loaded."""
     generated = [(document, generated) for document, _, generated in rows]
-    if extractor.extracts:
+    if extracting[0].extracts:
         mined = [(document, mined) for document, mined, _ in rows]
-        present = score_present(mined, extractor, extractor_tokenizer, max_tokens=max_tokens, overlap=overlap)
+        present = score_present(mined, *extracting, max_tokens=max_tokens, overlap=overlap)
     else:
         present = (beam_scores(*row, kind="present") for row in rows)
     if reranking:
