@@ -1,13 +1,12 @@
 """ablations: metrics, collected experiments -> the tables of the comparisons, and F1 by n-gram length."""
 
-import csv
 import json
 from dataclasses import asdict
 from pathlib import Path
 
 from pipeline.experiments import ABLATION, COLLECTED, GENERATION, LENGTHS, read_collected, read_variants
 from pipeline.layout import COMPARISONS, EFFECTIVE, LENGTH_CURVE, prune_results
-from pipeline.runner import Stage, run, write_json
+from pipeline.runner import Stage, run, write_csv, write_json
 from simckp.evaluation.experiments import (
     Experiment,
     comparison_table,
@@ -42,10 +41,7 @@ def main() -> None:
         write_json(COMPARISONS, {"tables": tables, "systems": systems})
         rows = length_curve(many.get(LENGTHS, {}), sets)
         table, image = LENGTH_CURVE
-        with table.open("w", encoding="utf-8", newline="") as sink:
-            writer = csv.DictWriter(sink, ["max_words", "set", "f1_at_5"])
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(table, ["max_words", "set", "f1_at_5"], rows)
         image.write_text(length_figure(rows, title="present F1@5 by the longest candidate").svg, encoding="utf-8")
 
 

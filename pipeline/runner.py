@@ -1,5 +1,6 @@
 """What every stage has: its checked parameters, a scratch folder that survives a kill, a lock, and plain errors."""
 
+import csv
 import fcntl
 import hashlib
 import json
@@ -8,7 +9,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from modulefinder import ModuleFinder
 from pathlib import Path
@@ -176,6 +177,15 @@ def write_json(path: Path, value: object) -> None:
     temporary = path.with_name(f".{path.name}.partial")
     temporary.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
     temporary.replace(path)
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows under a header; other fields of a row are left out, missing ones are empty."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as sink:
+        writer = csv.DictWriter(sink, columns, extrasaction="ignore", restval="")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def run(main: Callable[..., None], *, arguments: int) -> None:

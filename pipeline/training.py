@@ -1,6 +1,5 @@
 """What the two training stages share: what they learn from, and what they leave behind."""
 
-import csv
 import logging
 import os
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 
 from pipeline.layout import CURVES, curve_path
-from pipeline.runner import PARAMS, Stage, is_leader, progress, write_json
+from pipeline.runner import PARAMS, Stage, is_leader, progress, write_csv, write_json
 from simckp import datasets
 from simckp.execution import available_cores
 from simckp.models.reranker import BeamOrder
@@ -91,11 +90,7 @@ def keep_beam_order(order: BeamOrder, seed: str) -> None:
 
 
 def _keep_figures(name: str, seed: str, history: list[dict[str, float]], figures: dict[str, float]) -> None:
-    Path("plots").mkdir(exist_ok=True)
     for curve, columns in CURVES.items():
-        with curve_path(name, seed, curve).open("w", encoding="utf-8", newline="") as sink:
-            writer = csv.DictWriter(sink, columns, extrasaction="ignore", restval="")
-            writer.writeheader()
-            writer.writerows(entry for entry in history if columns[1] in entry)
+        write_csv(curve_path(name, seed, curve), columns, (entry for entry in history if columns[1] in entry))
     write_json(Path(f"metrics/{name}-{seed}.json"), figures)
     logging.getLogger("pipeline").info("%s %s: %s", name, seed, figures)

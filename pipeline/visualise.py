@@ -1,11 +1,10 @@
 """visualise: documents, scores, both models -> t-SNE of one document, its keyphrases and candidates. Argument: seed."""
 
-import csv
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from pipeline.layout import space_path
-from pipeline.runner import Stage, run
+from pipeline.runner import Stage, run, write_csv
 from simckp import datasets
 from simckp.embedding_space import embedding_space, shows_most
 from simckp.evaluation.figures import Point, space_figure
@@ -36,11 +35,7 @@ def main(seed: str) -> None:
             else []
         )
         table, image = space_path(seed)
-        table.parent.mkdir(parents=True, exist_ok=True)
-        with table.open("w", encoding="utf-8", newline="") as sink:
-            writer = csv.DictWriter(sink, [field.name for field in fields(Point)])
-            writer.writeheader()
-            writer.writerows(map(asdict, points))
+        write_csv(table, [field.name for field in fields(Point)], map(asdict, points))
         title = f"{name}: {shown[0]['id']}, seed {seed}" if shown else f"{name}: no documents"
         image.write_text(space_figure(points, title=title).svg, encoding="utf-8")
 
