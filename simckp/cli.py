@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from simckp.documents.catalogue import PUBLIC_SETS
 from simckp.documents.cleaning import Cleaner, is_document
+from simckp.documents.fetching import ask_hub, check_fetched, fetch, is_offline, public_set
 from simckp.documents.formats import FORMATS
 from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
 from simckp.errors import SimCKPError
@@ -194,6 +196,43 @@ def explain(
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):
         typer.echo(line)
+
+
+@data_app.command("list")
+def list_sets() -> None:
+    """List the public sets that can be fetched, with whom to cite."""
+    table = Table()
+    for column in ("name", "on the hub", "cite"):
+        table.add_column(column, overflow="fold")
+    for wanted in PUBLIC_SETS.values():
+        table.add_row(wanted.name, f"{wanted.repository}/{wanted.folder}".rstrip("/"), wanted.citation)
+    Console().print(table)
+
+
+@data_app.command("fetch")
+def fetch_set(
+    name: Annotated[str, typer.Argument(help="As simckp data list calls it.")],
+    into: Annotated[Path, typer.Option(help="The set gets a folder of its name in it.")] = Path("data/raw"),
+    revision: Annotated[str | None, typer.Option(help="A commit or branch of the hub's repository.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the download.")] = False,
+) -> None:
+    """Fetch a public set from the model hub: size, licence and citation first, then the files, with their checksums."""
+    wanted = public_set(name)
+    folder = into / wanted.name
+    if is_offline():
+        for path in check_fetched(folder):
+            typer.echo(f"{path}: as it was fetched")
+        return
+    offer = ask_hub(wanted, revision)
+    typer.echo(f"{wanted.name}: {offer.wanted.repository} at {offer.revision[:12]}, {len(offer.files)} files")
+    typer.echo(f"size     {offer.bytes / 1e6:,.1f} MB")
+    typer.echo(f"licence  {offer.licence}")
+    typer.echo(f"cite     {wanted.citation}")
+    if not yes:
+        typer.confirm("Download?", abort=True)
+    for path in fetch(offer, folder, report=lambda file: typer.echo(f"{file}: whole, checksum as the hub names it")):
+        stem = path.stem
+        typer.echo(f"params.yaml, corpora:  {wanted.name.replace('-', '_')}_{stem}: {{path: {path}, files: null}}")
 
 
 @data_app.command("inspect")

@@ -83,11 +83,11 @@ class KeyphrasePredictor:
         if Path(name).is_dir():
             return cls(Path(name))
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+        from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError
 
         try:
             return cls(Path(snapshot_download(str(name), revision=revision)))
-        except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError) as error:
+        except (HTTPError, HFValidationError, LocalEntryNotFoundError) as error:
             reason = str(error).strip().splitlines()[0]
             raise SimCKPError(f"{name!r} is neither a model folder nor a model of the hub: {reason}") from error
 
@@ -96,12 +96,20 @@ class KeyphrasePredictor:
         shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
     def push_to_hub(self, repository: str, *, private: bool = True, revision: str | None = None) -> str:
-        """Upload the model folder to the hub, with the token of its login; return the address of the commit."""
+        """Upload the model folder to the hub, with the token of its login; return the address of the commit.
+
+        Raises:
+            SimCKPError: The hub refuses it, or cannot be reached.
+        """
         from huggingface_hub import HfApi
+        from huggingface_hub.errors import HFValidationError, HTTPError
 
         api = HfApi()
-        api.create_repo(repository, private=private, exist_ok=True)
-        return str(api.upload_folder(repo_id=repository, folder_path=self._folder, revision=revision))
+        try:
+            api.create_repo(repository, private=private, exist_ok=True)
+            return str(api.upload_folder(repo_id=repository, folder_path=self._folder, revision=revision))
+        except (HTTPError, HFValidationError, OSError) as error:
+            raise SimCKPError(f"{repository!r} cannot be written: {str(error).strip().splitlines()[0]}") from error
 
     def __call__(
         self,

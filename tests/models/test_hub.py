@@ -1,96 +1,81 @@
-"""Backbones by hub id: loaded from a local server that speaks the hub's paths."""
+"""Models of the hub: backbones and whole model folders, with a local server that speaks the hub's paths."""
 
-import hashlib
 import os
+import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import REPOSITORY, VOCABULARY
+from tests.local_hub import COMMIT, LocalHub
+from tests.test_predictor import make_folder
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 NAME = "someone/tiny-bert"
-SCRIPT = """
+BACKBONES = """
 from simckp.models.extractor import new_extractor
 from simckp.models.reranker import new_reranker
 model, tokenizer = new_extractor("someone/tiny-bert", decoder_layers=1)
 print(model.backbone.config.encoder.hidden_size, len(tokenizer))
 print(type(new_reranker("someone/tiny-bert")[0].document_encoder).__name__)
 """
+PUSH = "import sys, simckp; print(simckp.KeyphrasePredictor.from_pretrained(sys.argv[1]).push_to_hub('us/simckp'))"
+PULL = """
+import sys, simckp
+found = simckp.KeyphrasePredictor.from_pretrained(sys.argv[1])("A short note on tabu search of graphs.")
+print([(p["surface"], round(p["score"], 5)) for p in found.phrases])
+"""
 
 
 @pytest.fixture
-def hub(tiny_bert: Path) -> Iterator[tuple[str, list[str]]]:
-    """The server's address, and the paths that were asked for."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self, *, body: bool) -> None:
-            asked.append(self.path)
-            prefix, _, name = self.path.partition("/resolve/main/")
-            file = tiny_bert / name
-            if prefix != f"/{NAME}" or not name or not file.is_file():
-                self.send_response(404)
-                self.send_header("X-Error-Code", "EntryNotFound")
-                self.send_header("X-Repo-Commit", COMMIT)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            content = file.read_bytes()
-            self.send_response(200)
-            self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-            self.send_header("X-Repo-Commit", COMMIT)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            if body:
-                self.wfile.write(content)
-
-        def do_HEAD(self) -> None:
-            self.answer(body=False)
-
-        def do_GET(self) -> None:
-            self.answer(body=True)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    server.server_close()
+def hub(tmp_path: Path, tiny_bert: Path) -> Iterator[LocalHub]:
+    shutil.copytree(tiny_bert, tmp_path / "hub" / "models" / NAME)
+    with LocalHub(tmp_path / "hub").running() as running:
+        yield running
 
 
-def test_a_backbone_of_the_hub(hub: tuple[str, list[str]], tmp_path: Path) -> None:
-    address, asked = hub
-    environment = os.environ | {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+def run(hub: LocalHub, folder: Path, script: str, *arguments: str, **extra: str) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder), "PYTHONPATH": str(REPOSITORY)}
     environment |= {"NO_PROXY": "127.0.0.1", "HF_HUB_DISABLE_XET": "1", "DISABLE_SAFETENSORS_CONVERSION": "1"}
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, env=environment | extra, capture_output=True, text=True, check=False, timeout=240)
 
-    def run(**extra: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-c", SCRIPT]
-        return subprocess.run(
-            command, env=environment | extra, capture_output=True, text=True, check=False, timeout=240
-        )
 
-    done = run()
+def test_a_backbone_of_the_hub(hub: LocalHub, tmp_path: Path) -> None:
+    done = run(hub, tmp_path, BACKBONES)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split() == ["16", str(len(VOCABULARY) + 1), "BertModel"]  # one more for the separator
-    assert f"/{NAME}/resolve/main/model.safetensors" in asked
-    asked.clear()
-    offline = run(HF_HUB_OFFLINE="1")  # what was fetched is kept
+    assert f"GET /{NAME}/resolve/{COMMIT}/model.safetensors" in hub.asked
+    hub.asked.clear()
+    offline = run(hub, tmp_path, BACKBONES, HF_HUB_OFFLINE="1")  # what was fetched is kept
     assert (offline.returncode, offline.stdout) == (0, done.stdout)
-    assert asked == []
+    assert hub.asked == []
 
 
-def test_a_name_that_the_hub_does_not_have(hub: tuple[str, list[str]], tmp_path: Path) -> None:
-    environment = os.environ | {"HF_ENDPOINT": hub[0], "HF_HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+def test_a_name_that_the_hub_does_not_have(hub: LocalHub, tmp_path: Path) -> None:
     script = "from simckp.models.backbones import load_tokenizer; load_tokenizer('someone/none')"
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
+    done = run(hub, tmp_path, script)
     assert "SimCKPError: backbone 'someone/none' cannot be loaded" in done.stderr
+
+
+def test_a_model_folder_there_and_back(hub: LocalHub, tmp_path: Path, tiny_bert: Path) -> None:
+    folder = make_folder(tmp_path / "model", tiny_bert)
+    refused = run(hub, tmp_path / "home", PUSH, str(folder))
+    assert refused.returncode == 1 and "SimCKPError" in refused.stderr, refused.stderr[-3000:]
+    pushed = run(hub, tmp_path / "home", PUSH, str(folder), HF_TOKEN="hf_secret")
+    assert pushed.returncode == 0, pushed.stderr[-3000:]
+    assert pushed.stdout.strip().endswith(COMMIT)
+    assert "Bearer hf_secret" in hub.tokens
+    arrived = hub.repository("models", "us/simckp")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert (arrived / path.relative_to(folder)).read_bytes() == path.read_bytes()
+    here = run(hub, tmp_path / "home", PULL, str(folder))
+    there = run(hub, tmp_path / "home", PULL, "us/simckp")
+    assert there.returncode == 0, there.stderr[-3000:]
+    assert there.stdout == here.stdout != ""
+    hub.asked.clear()
+    offline = run(hub, tmp_path / "home", PULL, "us/simckp", HF_HUB_OFFLINE="1")
+    assert (offline.stdout, hub.asked) == (here.stdout, [])

@@ -1,0 +1,51 @@
+"""Public keyphrase sets of the model hub: what they are called there, and whom to cite."""
+
+from dataclasses import dataclass
+
+_HULTH = "Hulth (2003). Improved automatic keyword extraction given more linguistic knowledge. EMNLP."
+_KRAPIVIN = "Krapivin, Autaeu and Marchese (2009). Large dataset for keyphrases extraction. University of Trento."
+_NGUYEN = "Nguyen and Kan (2007). Keyphrase extraction in scientific publications. ICADL."
+_KIM = "Kim, Medelyan, Kan and Baldwin (2010). SemEval-2010 task 5: automatic keyphrase extraction. SemEval."
+_MENG = "Meng, Zhao, Han, He, Brusilovsky and Chi (2017). Deep keyphrase generation. ACL."
+_GALLINA = "Gallina, Boudin and Daille (2019). KPTimes: a large-scale dataset for keyphrase generation. INLG."
+_XIONG = "Xiong, Hu, Xiong, Campos and Overwijk (2019). Open domain web keyphrase extraction beyond language modeling. EMNLP."
+_YUAN = "Yuan et al. (2020). One size does not fit all: generating and evaluating variable number of keyphrases. ACL."
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSet:
+    """A set of documents with keyphrases on the hub; size and licence are asked of the hub.
+
+    Attributes:
+        name: What ``simckp data fetch`` calls it.
+        repository: Of the hub, among data sets.
+        folder: In the repository; empty for its root.
+        citation: Whom to cite for the documents.
+    """
+
+    name: str
+    repository: str
+    folder: str
+    citation: str
+
+
+_MEMRAY, _TALN, _MIDAS = "memray/keyphrase", "taln-ls2n", "midas"
+PUBLIC_SETS = {
+    found.name: found
+    for found in (
+        PublicSet("kp20k", _MEMRAY, "kp20k", _MENG),
+        PublicSet("inspec", _MEMRAY, "inspec", _HULTH),
+        PublicSet("krapivin", _MEMRAY, "krapivin", _KRAPIVIN),
+        PublicSet("nus", _MEMRAY, "nus", _NGUYEN),
+        PublicSet("semeval", _MEMRAY, "semeval", _KIM),
+        PublicSet("kptimes", _MEMRAY, "kptimes", _GALLINA),
+        PublicSet("openkp", _MEMRAY, "openkp", _XIONG),
+        PublicSet("stackexchange", _MEMRAY, "stackex", _YUAN),
+        PublicSet("kp20k-taln", f"{_TALN}/kp20k", "", _MENG),
+        PublicSet("inspec-taln", f"{_TALN}/inspec", "", _HULTH),
+        PublicSet("semeval-taln", f"{_TALN}/semeval-2010-pre", "", _KIM),
+        PublicSet("inspec-midas", f"{_MIDAS}/inspec", "", _HULTH),
+        PublicSet("krapivin-midas", f"{_MIDAS}/krapivin", "", _KRAPIVIN),
+        PublicSet("semeval-midas", f"{_MIDAS}/semeval2010", "", _KIM),
+    )
+}
