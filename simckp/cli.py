@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from simckp.documents.catalogue import PUBLIC_SETS
 from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.fetching import ask_hub, check_fetched, fetch, is_offline, public_set
+from simckp.documents.fetching import ask_hub, check_fetched, fetch, public_set
 from simckp.documents.formats import FORMATS
 from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
 from simckp.errors import SimCKPError
@@ -26,6 +26,7 @@ from simckp.evaluation.others import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.statistics import set_statistics
 from simckp.evaluation.tables import FIGURES, with_interval
+from simckp.hub import is_offline
 from simckp.records import Document, Dropped
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")

@@ -13,6 +13,7 @@ from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.documents.cleaning import clean_text, compose
 from simckp.errors import SimCKPError
 from simckp.generation.overgenerate import Overgenerator
+from simckp.hub import hub_errors
 from simckp.model_folder import EXTRACTOR, RERANKER, SETTINGS, THRESHOLDS, PredictorSettings, read_thresholds
 from simckp.models.backbones import best_device
 from simckp.models.extractor import load_extractor
@@ -83,13 +84,10 @@ class KeyphrasePredictor:
         if Path(name).is_dir():
             return cls(Path(name))
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError
 
-        try:
-            return cls(Path(snapshot_download(str(name), revision=revision)))
-        except (HTTPError, HFValidationError, LocalEntryNotFoundError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise SimCKPError(f"{name!r} is neither a model folder nor a model of the hub: {reason}") from error
+        with hub_errors(f"{str(name)!r} is neither a model folder nor a model of the hub"):
+            folder = snapshot_download(str(name), revision=revision)
+        return cls(Path(folder))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Copy the model folder."""
@@ -102,14 +100,11 @@ class KeyphrasePredictor:
             SimCKPError: The hub refuses it, or cannot be reached.
         """
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import HFValidationError, HTTPError
 
         api = HfApi()
-        try:
+        with hub_errors(f"{repository!r} cannot be written"):
             api.create_repo(repository, private=private, exist_ok=True)
             return str(api.upload_folder(repo_id=repository, folder_path=self._folder, revision=revision))
-        except (HTTPError, HFValidationError, OSError) as error:
-            raise SimCKPError(f"{repository!r} cannot be written: {str(error).strip().splitlines()[0]}") from error
 
     def __call__(
         self,

@@ -17,6 +17,7 @@ from tools.sync_deps import synchronised
 # Lower layers first; a module imports only from its own layer's package and from layers before it.
 LAYERS = [
     "errors",
+    "hub",
     "memory",
     "text",
     "records",

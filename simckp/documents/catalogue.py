@@ -8,7 +8,7 @@ _NGUYEN = "Nguyen and Kan (2007). Keyphrase extraction in scientific publication
 _KIM = "Kim, Medelyan, Kan and Baldwin (2010). SemEval-2010 task 5: automatic keyphrase extraction. SemEval."
 _MENG = "Meng, Zhao, Han, He, Brusilovsky and Chi (2017). Deep keyphrase generation. ACL."
 _GALLINA = "Gallina, Boudin and Daille (2019). KPTimes: a large-scale dataset for keyphrase generation. INLG."
-_XIONG = "Xiong, Hu, Xiong, Campos and Overwijk (2019). Open domain web keyphrase extraction beyond language modeling. EMNLP."
+_XIONG = "Xiong et al. (2019). Open domain web keyphrase extraction beyond language modeling. EMNLP."
 _YUAN = "Yuan et al. (2020). One size does not fit all: generating and evaluating variable number of keyphrases. ACL."
 
 

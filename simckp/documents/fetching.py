@@ -4,13 +4,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from simckp.documents.catalogue import PUBLIC_SETS, PublicSet
 from simckp.errors import SimCKPError
+from simckp.hub import hub_errors
 
 FETCHED = "fetched.json"
 _STEMS = {"train", "valid", "validation", "dev", "test"}
@@ -50,13 +50,6 @@ class Offer:
         return sum(file.bytes for file in self.files)
 
 
-def is_offline() -> bool:
-    """Say whether the user forbids to ask the hub (``HF_HUB_OFFLINE``)."""
-    from huggingface_hub import constants
-
-    return bool(constants.HF_HUB_OFFLINE)
-
-
 def public_set(name: str) -> PublicSet:
     """Return a set of the catalogue.
 
@@ -76,14 +69,13 @@ def ask_hub(wanted: PublicSet, revision: str | None = None) -> Offer:
     """
     from huggingface_hub import HfApi
 
-    with _hub_errors(wanted):
+    with hub_errors(f"{wanted.name}: {wanted.repository} cannot be fetched"):
         found = HfApi().dataset_info(wanted.repository, revision=revision, files_metadata=True)
     files = [_remote_file(sibling) for sibling in found.siblings or [] if _is_data(wanted, sibling.rfilename)]
     if not files:
         raise SimCKPError(f"{wanted.repository}: no file like {wanted.folder or '.'}/train.json in this repository")
-    licence = (found.card_data or {}).get("license") or "not stated"
-    if not isinstance(licence, str):
-        licence = ", ".join(map(str, licence))
+    named = getattr(found.card_data, "license", None) or "not stated"
+    licence = named if isinstance(named, str) else ", ".join(map(str, named))
     return Offer(wanted, str(found.sha), licence, files)
 
 
@@ -107,7 +99,7 @@ def fetch(offer: Offer, folder: Path, *, report: Callable[[str], None] = lambda 
     for file in offer.files:
         path = folder / PurePosixPath(file.path).name
         if not (path.is_file() and _digest(path, file.algorithm) == file.digest):
-            with _hub_errors(offer.wanted):
+            with hub_errors(f"{offer.wanted.name}: {file.path} cannot be fetched"):
                 got = hf_hub_download(
                     offer.wanted.repository,
                     file.path,
@@ -158,9 +150,10 @@ def _remote_file(sibling: Any) -> RemoteFile:
 
 
 def _digest(path: Path, algorithm: str) -> str:
-    digest = hashlib.sha256()
-    if algorithm == "git":  # a checksum that Git has chosen, against damage, not against malice
+    if algorithm == "git":  # a checksum that Git has chosen: against damage, not against malice
         digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    else:
+        digest = hashlib.sha256()
     with path.open("rb") as file:
         for chunk in _chunks(file):
             digest.update(chunk)
@@ -169,17 +162,3 @@ def _digest(path: Path, algorithm: str) -> str:
 
 def _chunks(file: Any) -> Iterator[bytes]:
     return iter(lambda: file.read(_CHUNK), b"")
-
-
-@contextmanager
-def _hub_errors(wanted: PublicSet) -> Iterator[None]:
-    """Say in one sentence what the hub's library says in many."""
-    from huggingface_hub.errors import HTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
-
-    try:
-        yield
-    except OfflineModeIsEnabled as error:
-        raise SimCKPError(f"{wanted.name}: HF_HUB_OFFLINE forbids to ask the hub") from error
-    except (HTTPError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise SimCKPError(f"{wanted.name}: {wanted.repository} cannot be fetched: {reason[0]}") from error
