@@ -38,6 +38,7 @@ Format = Annotated[str | None, typer.Option(help=f"Of the files: {', '.join(FORM
 Fields = Annotated[list[str] | None, typer.Option("--field", help="title=headline: what a field is called there.")]
 Encoding = Annotated[str, typer.Option(help="Of text files.")]
 _DEFAULT_MODEL = Path("models/simckp")
+_LOCAL = "127.0.0.1"
 _FORMATS_OUT = (".jsonl", ".csv", ".parquet")
 _PROBLEMS_SHOWN = 5
 _EVALUATED, _CONFIDENCE = "evaluated", 0.95
@@ -197,6 +198,31 @@ def explain(
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):
         typer.echo(line)
+
+
+@app.command()
+def serve(
+    model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
+    host: Annotated[str, typer.Option(help="Another than the default opens the service to other machines.")] = _LOCAL,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Of a request.")] = 1_000_000,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds from a request to its answer.")] = 60.0,
+    max_waiting: Annotated[int, typer.Option(min=1, help="Requests that wait; one more gets 429.")] = 64,
+    max_batch: Annotated[int, typer.Option(min=1, help="Requests that are answered together.")] = 8,
+) -> None:
+    """Serve keyphrases over HTTP, and a page to try them: /, /predict, /health, /metrics, /openapi.json."""
+    try:
+        import uvicorn
+
+        from simckp.service.app import Limits, create_app
+    except ImportError as error:
+        raise SimCKPError(f"the service needs pip install 'simckp[serve]' ({error})") from error
+    from simckp.predictor import KeyphrasePredictor
+
+    _quiet_libraries()
+    limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
+    app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits)
+    uvicorn.run(app, host=host, port=port)
 
 
 @data_app.command("list")

@@ -1,6 +1,6 @@
 """From scored phrases to the keyphrases that a user sees."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -28,7 +28,11 @@ def paired_kinds(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
 
 
 def predict(
-    pairs: list[tuple[Scored, Scored]], *, thresholds: Mapping[str, Threshold], minimum: int
+    pairs: list[tuple[Scored, Scored]],
+    *,
+    thresholds: Mapping[str, Threshold],
+    minimum: int,
+    kinds: Collection[str] = ("present", "absent"),
 ) -> list[Predicted]:
     """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
 
@@ -36,17 +40,22 @@ def predict(
         pairs: Scored phrases of each document, best first: present, absent.
         thresholds: How each kind is cut.
         minimum: Given if there are that many, however low they score (the paper's best-five rule).
+        kinds: What is given; nothing is said of a kind that is not.
 
     Returns:
         Present keyphrases before absent ones, each kind best first; warnings say why there are none, or which part
         of a document was not read.
     """
-    return [_predict_document(present, absent, thresholds, minimum) for present, absent in pairs]
+    return [_predict_document(pair, thresholds, minimum, kinds) for pair in pairs]
 
 
-def _predict_document(present: Scored, absent: Scored, thresholds: Mapping[str, Threshold], minimum: int) -> Predicted:
+def _predict_document(
+    pair: tuple[Scored, Scored], thresholds: Mapping[str, Threshold], minimum: int, kinds: Collection[str]
+) -> Predicted:
     chosen: list[PredictedPhrase] = []
-    for scored in (present, absent):
+    for scored in pair:
+        if scored["kind"] not in kinds:
+            continue
         scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
         given = count_selected(scores, threshold=document_cut(thresholds[scored["kind"]], scores), minimum=minimum)
         chosen += [
@@ -59,17 +68,17 @@ def _predict_document(present: Scored, absent: Scored, thresholds: Mapping[str, 
             )
             for phrase in scored["phrases"][:given]
         ]
-    truncated = present["truncated"] or absent["truncated"]
-    return Predicted(id=present["id"], phrases=chosen, truncated=truncated, warnings=_warnings(present, absent))
+    truncated = any(scored["truncated"] for scored in pair)
+    return Predicted(id=pair[0]["id"], phrases=chosen, truncated=truncated, warnings=_warnings(*pair, kinds))
 
 
-def _warnings(present: Scored, absent: Scored) -> list[str]:
+def _warnings(present: Scored, absent: Scored, kinds: Collection[str]) -> list[str]:
     warnings = []
-    if not present["phrases"] and not present["unscored"]:
+    if "present" in kinds and not present["phrases"] and not present["unscored"]:
         warnings.append("no candidate phrase in the text")
     if present["unscored"]:
         warnings.append(f"{present['unscored']} candidates lie beyond the length that the extractor reads")
-    if not absent["phrases"]:
+    if "absent" in kinds and not absent["phrases"]:
         warnings.append("no absent phrase was generated")
     if absent["truncated"] or present["truncated"]:
         warnings.append("the end of the text was not read")

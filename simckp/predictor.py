@@ -146,12 +146,11 @@ class KeyphrasePredictor:
         while batch := list(islice(waiting, batch_size)):
             documents = [as_document(text, number) for number, text in enumerate(batch)]
             pairs = self.score(documents, kinds=kinds)
-            for document, predicted in zip(documents, self._choose(pairs, top_k, threshold), strict=True):
-                phrases = [phrase for phrase in predicted["phrases"] if phrase["kind"] in kinds]
-                warnings = [
-                    warning for warning in predicted["warnings"] if "absent" in kinds or "generated" not in warning
-                ]
-                yield Keyphrases(document["text"], phrases, predicted["truncated"], warnings)
+            chosen = self.choose(pairs, top_k=top_k, threshold=threshold, kinds=kinds)
+            for document, predicted in zip(documents, chosen, strict=True):
+                yield Keyphrases(
+                    document["text"], predicted["phrases"], predicted["truncated"], predicted["warnings"]
+                )
 
     def tag(self, documents: list[Document]) -> list[Tagged]:
         """Return the words and tags of each document."""
@@ -175,20 +174,21 @@ class KeyphrasePredictor:
         )
         return list(paired_kinds(rows))
 
-    def _choose(
-        self, pairs: list[tuple[Scored, Scored]], top_k: int | None, threshold: float | None
+    def choose(
+        self,
+        pairs: list[tuple[Scored, Scored]],
+        *,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        kinds: Sequence[Kind] = KINDS,
     ) -> list[Predicted]:
-        if top_k is not None:
-            for pair in pairs:
-                for scored in pair:
-                    scored["phrases"] = scored["phrases"][:top_k]
-            minimum = top_k if threshold is None else 0
-        else:
-            minimum = self.settings.selection.minimum if threshold is None else 0
+        """Return what of the scored phrases is given; see :meth:`__call__` for the options."""
+        minimum = self.settings.selection.minimum if top_k is None else top_k
         cuts = self.thresholds
         if threshold is not None:
-            cuts = {kind: same_for_all(kind, threshold) for kind in KINDS}
-        return predict(pairs, thresholds=cuts, minimum=minimum)
+            minimum, cuts = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
+        best = [(_best(present, top_k), _best(absent, top_k)) for present, absent in pairs]
+        return predict(best, thresholds=cuts, minimum=minimum, kinds=kinds)
 
 
 _POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of present and absent"
@@ -205,6 +205,12 @@ def as_document(text: Text, number: int) -> Document:
         title, abstract = (clean_text(text.get(name) or "") for name in ("title", "abstract"))
         whole = compose(title, abstract)
     return Document(id=str(number), title=title, abstract=abstract, text=whole, keyphrases=[], set="")
+
+
+def _best(scored: Scored, top_k: int | None) -> Scored:
+    if top_k is None:
+        return scored
+    return {**scored, "phrases": scored["phrases"][:top_k]}
 
 
 def _nothing(document: Document) -> Generated:

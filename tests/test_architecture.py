@@ -43,6 +43,8 @@ LAYERS = [
     "predictor",
     "outputs",
     "explanation",
+    "service",
+    "adapters",
     "cli",
 ]
 STAGES = [

@@ -1,0 +1,1 @@
+"""The predictor in other libraries' pipelines: spaCy, scikit-learn."""

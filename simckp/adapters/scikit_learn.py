@@ -1,0 +1,117 @@
+"""Documents to a matrix of their keyphrases, for scikit-learn's pipelines."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from simckp.predictor import KINDS, KeyphrasePredictor, Kind, Text
+
+Value = Literal["score", "binary"]
+
+
+class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns documents into a sparse matrix: a row a document, a column a keyphrase (compared by its stems).
+
+    Args:
+        model: A model folder, or a hub id.
+        value: What stands in the matrix: the ``score`` by which a keyphrase was chosen, or 1 (``binary``).
+        top_k: See :meth:`~simckp.predictor.KeyphrasePredictor.__call__`, as for the next three.
+        threshold: See there.
+        kinds: See there.
+        batch_size: See there.
+
+    Attributes:
+        vocabulary_: From a keyphrase's stems to its column, in alphabetical order.
+        surfaces_: How each column's keyphrase was first written.
+    """
+
+    def __init__(
+        self,
+        model: str = "models/simckp",
+        *,
+        value: Value = "score",
+        top_k: int | None = None,
+        threshold: float | None = None,
+        kinds: Sequence[Kind] = KINDS,
+        batch_size: int = 16,
+    ) -> None:
+        self.model = model
+        self.value = value
+        self.top_k = top_k
+        self.threshold = threshold
+        self.kinds = kinds
+        self.batch_size = batch_size
+
+    def fit(self, documents: Iterable[Text], y: Any = None) -> Self:
+        """Learn which keyphrases there are."""
+        self._learn(self._keyphrases(documents))
+        return self
+
+    def fit_transform(self, documents: Iterable[Text], y: Any = None) -> csr_matrix:
+        """Learn which keyphrases there are, and return the matrix, ``[documents, keyphrases]``."""
+        rows = self._keyphrases(documents)
+        self._learn(rows)
+        return self._matrix(rows)
+
+    def transform(self, documents: Iterable[Text]) -> csr_matrix:
+        """Return the matrix, ``[documents, keyphrases]``; keyphrases that were not learnt have no column.
+
+        Raises:
+            NotFittedError: Nothing was learnt yet.
+        """
+        check_is_fitted(self, "vocabulary_")
+        return self._matrix(self._keyphrases(documents))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return how the keyphrase of each column is written."""
+        check_is_fitted(self, "vocabulary_")
+        return np.asarray(self.surfaces_, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "vocabulary_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _keyphrases(self, documents: Iterable[Text]) -> list[dict[str, tuple[str, float]]]:
+        found = _load(self.model)(
+            list(documents),
+            batch_size=self.batch_size,
+            top_k=self.top_k,
+            threshold=self.threshold,
+            kinds=self.kinds,
+        )
+        return [{p["key"]: (p["surface"], p["score"]) for p in keyphrases.phrases} for keyphrases in found]
+
+    def _learn(self, rows: list[dict[str, tuple[str, float]]]) -> None:
+        surfaces: dict[str, str] = {}
+        for row in rows:
+            for key, (surface, _) in row.items():
+                surfaces.setdefault(key, surface)
+        self.vocabulary_ = {key: column for column, key in enumerate(sorted(surfaces))}
+        self.surfaces_ = [surfaces[key] for key in self.vocabulary_]
+
+    def _matrix(self, rows: list[dict[str, tuple[str, float]]]) -> csr_matrix:
+        places = [
+            (number, self.vocabulary_[key], 1.0 if self.value == "binary" else score)
+            for number, row in enumerate(rows)
+            for key, (_, score) in row.items()
+            if key in self.vocabulary_
+        ]
+        numbers, columns, values = zip(*places, strict=True) if places else ((), (), ())
+        shape = (len(rows), len(self.vocabulary_))
+        return csr_matrix((np.asarray(values, dtype=np.float64), (numbers, columns)), shape=shape)
+
+
+@lru_cache(maxsize=1)
+def _load(model: str) -> KeyphrasePredictor:
+    """Keep the last model: fitting and transforming should not load it twice. It is no part of a pickled vectorizer."""
+    return KeyphrasePredictor.from_pretrained(model)

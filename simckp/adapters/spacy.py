@@ -1,0 +1,67 @@
+"""A component for spaCy's pipelines: ``nlp.add_pipe("simckp", config={"model": "models/simckp"})``."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import minibatch
+
+from simckp.predictor import KINDS, Keyphrases, KeyphrasePredictor, Kind
+
+NAME = "simckp"
+DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds": list(KINDS)}
+
+
+class KeyphraseComponent:
+    """Sets ``doc._.keyphrases`` (records of phrase, kind, score, character spans) and ``doc.spans["keyphrases"]``.
+
+    The spans are those of present keyphrases that begin and end where tokens of the document do; the records have all.
+    spaCy's own tags are not used: the model tags as it was trained.
+
+    Args:
+        predictor: Gives the keyphrases.
+        top_k: See :meth:`~simckp.predictor.KeyphrasePredictor.__call__`, as for the next two.
+        threshold: See there.
+        kinds: See there.
+    """
+
+    def __init__(
+        self, predictor: KeyphrasePredictor, *, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
+    ) -> None:
+        self._predictor = predictor
+        self._options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
+        if not Doc.has_extension("keyphrases"):
+            Doc.set_extension("keyphrases", default=[])
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Set the keyphrases of one document."""
+        return _set(doc, self._predictor(doc.text, **self._options))
+
+    def pipe(self, stream: Iterator[Doc], *, batch_size: int) -> Iterator[Doc]:
+        """Set the keyphrases of many documents, ``batch_size`` at a time."""
+        for docs in minibatch(stream, size=batch_size):
+            found = self._predictor([doc.text for doc in docs], batch_size=batch_size, **self._options)
+            for doc, keyphrases in zip(docs, found, strict=True):
+                yield _set(doc, keyphrases)
+
+
+@Language.factory(NAME, default_config=DEFAULTS, assigns=["doc._.keyphrases", "doc.spans"])
+def make_component(
+    nlp: Language, name: str, model: str, top_k: int | None, threshold: float | None, kinds: list[Kind]
+) -> KeyphraseComponent:
+    """Return the component with the model of a folder or of the hub."""
+    predictor = KeyphrasePredictor.from_pretrained(model)
+    return KeyphraseComponent(predictor, top_k=top_k, threshold=threshold, kinds=kinds)
+
+
+def _set(doc: Doc, keyphrases: Keyphrases) -> Doc:
+    doc._.keyphrases = [
+        {"phrase": phrase["surface"], "kind": phrase["kind"], "score": phrase["score"], "spans": phrase["spans"]}
+        for phrase in keyphrases.phrases
+    ]
+    spans: list[Span | None] = [
+        doc.char_span(span["start"], span["end"], label="keyphrase") for p in keyphrases.phrases for span in p["spans"]
+    ]
+    doc.spans["keyphrases"] = sorted(filter(None, spans), key=lambda span: (span.start, span.end))
+    return doc

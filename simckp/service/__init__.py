@@ -1,0 +1,1 @@
+"""Keyphrases over HTTP, and a page for people: ``simckp serve``."""

@@ -1,0 +1,173 @@
+"""The service: ``/predict``, ``/health``, ``/metrics``, and a page at ``/``."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from fastapi import FastAPI, HTTPException
+from fastapi import Request as HTTPRequest
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from simckp import __version__
+from simckp.predictor import KeyphrasePredictor, as_document
+from simckp.service.batching import Batcher, QueueFullError
+from simckp.service.limits import BodyLimit
+from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
+
+PAGE_FILES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+# Nothing of another host, nothing inline.
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_RETRY = {"Retry-After": "1"}
+_BATCHES = (1, 2, 4, 8, 16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request and all requests together may take.
+
+    Attributes:
+        body_bytes: Of a request.
+        seconds: From arrival to answer.
+        waiting: Requests that wait; one more is refused.
+        batch: Requests that are answered together.
+    """
+
+    body_bytes: int = 1_000_000
+    seconds: float = 60.0
+    waiting: int = 64
+    batch: int = 8
+
+
+def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Limits()) -> FastAPI:  # noqa: B008
+    """Return the service around a predictor.
+
+    Args:
+        predictor: Used in one thread.
+        model: Its name, for ``/health``.
+        limits: What it takes.
+    """
+    registry = CollectorRegistry()
+    requests = Counter("simckp_requests", "Requests for keyphrases.", ["status"], registry=registry)
+    seconds = Histogram("simckp_request_seconds", "From arrival to answer.", registry=registry)
+    sizes = Histogram("simckp_batch_documents", "Requests answered together.", buckets=_BATCHES, registry=registry)
+    batcher: Batcher[Request, Answer] = Batcher(
+        lambda items: answers(predictor, items), largest=limits.batch, waiting=limits.waiting, observe=sizes.observe
+    )
+    Gauge("simckp_waiting", "Requests that wait.", registry=registry).set_function(lambda: batcher.waiting)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        batcher.start()
+        yield
+        await batcher.stop()
+
+    app = FastAPI(title="SimCKP", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(BodyLimit, largest=limits.body_bytes, seconds=limits.seconds)
+    app.add_exception_handler(RequestValidationError, _say_what_is_wrong)
+
+    @app.middleware("http")
+    async def observe(request: HTTPRequest, call: Callable[[HTTPRequest], Awaitable[Response]]) -> Response:
+        if request.url.path != "/predict":
+            return await call(request)
+        with seconds.time():
+            response = await call(request)
+        requests.labels(str(response.status_code)).inc()
+        return response
+
+    refused: dict[int | str, dict[str, Any]] = {
+        400: {"model": Problem, "description": "The body cannot be read."},
+        408: {"model": Problem, "description": "The body did not arrive in time."},
+        413: {"model": Problem, "description": f"More than {limits.body_bytes} bytes."},
+        422: {"model": Problem, "description": "A field is not as it should be."},
+        429: {"model": Problem, "description": "As many requests wait as may wait; try again."},
+        503: {"model": Problem, "description": "It would take too long."},
+    }
+
+    @app.post("/predict", responses=refused)
+    async def predict(request: Request) -> Answer:
+        """Give the keyphrases of a document."""
+        try:
+            async with asyncio.timeout(limits.seconds):
+                return await batcher(request, frozenset(request.kinds))
+        except QueueFullError as error:
+            raise HTTPException(429, f"{limits.waiting} requests wait already", headers=_RETRY) from error
+        except TimeoutError as error:
+            raise HTTPException(503, f"no answer within {limits.seconds:g} s", headers=_RETRY) from error
+
+    @app.get("/health")
+    async def health() -> Health:
+        """Say that the service works."""
+        return Health(status="ok", version=__version__, model=model, waiting=batcher.waiting)
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """Give counts and times for Prometheus."""
+        return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    for name, kind in PAGE_FILES.items():
+        app.add_api_route("/" if name == "page.html" else f"/{name}", _file(name, kind), include_in_schema=False)
+    return app
+
+
+def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Answer]:
+    """Return the answers to requests that want the same kinds."""
+    kinds = batch[0].kinds
+    documents = [
+        as_document(
+            {"title": request.title, "abstract": request.abstract} if request.text is None else request.text, number
+        )
+        for number, request in enumerate(batch)
+    ]
+    found = []
+    for request, document, pair in zip(batch, documents, predictor.score(documents, kinds=kinds), strict=True):
+        (predicted,) = predictor.choose([pair], top_k=request.top_k, threshold=request.threshold, kinds=kinds)
+        chosen = {(phrase["kind"], phrase["key"]) for phrase in predicted["phrases"]}
+        phrases = [
+            PhraseOut(
+                phrase=phrase["surface"],
+                kind=scored["kind"],  # type: ignore[arg-type]
+                score=round(phrase["score"], 6),
+                spans=[SpanOut(**span) for span in phrase["spans"]],
+                chosen=(scored["kind"], phrase["key"]) in chosen,
+            )
+            for scored in pair
+            if scored["kind"] in kinds
+            for phrase in scored["phrases"]
+            if request.every_score or (scored["kind"], phrase["key"]) in chosen
+        ]
+        found.append(
+            Answer(
+                text=document["text"],
+                phrases=phrases,
+                truncated=predicted["truncated"],
+                warnings=predicted["warnings"],
+            )
+        )
+    return found
+
+
+async def _say_what_is_wrong(_: HTTPRequest, error: Exception) -> Response:
+    """Name the field and the fault; the text itself is not sent back."""
+    assert isinstance(error, RequestValidationError)
+    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+    return JSONResponse({"detail": "; ".join(faults)}, status_code=422)
+
+
+def _file(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
+    content = (resources.files("simckp.service") / name).read_bytes()
+
+    async def send() -> Response:
+        return Response(content, media_type=f"{kind}; charset=utf-8", headers=_PAGE_HEADERS)
+
+    return send

@@ -1,0 +1,108 @@
+"""Requests that arrive together are answered together: one worker, a bounded queue, batches as long as the queue."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class QueueFullError(Exception):
+    """As many requests wait as may wait."""
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting(Generic[Item, Result]):
+    item: Item
+    kind: Hashable
+    answer: "asyncio.Future[Result]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Batcher(Generic[Item, Result]):
+    """Gives requests to a function in batches, in the order of their arrival.
+
+    While a batch is computed (in one thread of its own, since the networks are used by one at a time), the requests
+    that arrive wait; together they are the next batch. A request that nobody waits for any more is left out.
+
+    Args:
+        compute: Answers items of one kind, in their order.
+        largest: Items of a batch, at most.
+        waiting: Requests that wait, at most.
+        observe: Told the size of each batch.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[Sequence[Item]], Sequence[Result]],
+        *,
+        largest: int,
+        waiting: int,
+        observe: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._compute = compute
+        self._largest = largest
+        self._observe = observe
+        self._queue: asyncio.Queue[_Waiting[Item, Result]] = asyncio.Queue(waiting)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="networks")
+        self._worker: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._queue.qsize()
+
+    def start(self) -> None:
+        """Begin to work; needs a running event loop."""
+        self._worker = asyncio.get_running_loop().create_task(self._work())
+
+    async def stop(self) -> None:
+        """Let the batch that is computed end, and cancel who waits."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        while not self._queue.empty():
+            self._queue.get_nowait().answer.cancel()
+        self._thread.shutdown()
+
+    async def __call__(self, item: Item, kind: Hashable = None) -> Result:
+        """Return the answer to an item; only items of one ``kind`` are computed together.
+
+        Raises:
+            QueueFullError: Too many wait.
+        """
+        waiting = _Waiting[Item, Result](item, kind)
+        try:
+            self._queue.put_nowait(waiting)
+        except asyncio.QueueFull as error:
+            raise QueueFullError from error
+        return await waiting.answer
+
+    async def _work(self) -> None:
+        while True:
+            batch = [await self._queue.get()]
+            while len(batch) < self._largest and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            for kind in dict.fromkeys(waiting.kind for waiting in batch):
+                await self._answer([waiting for waiting in batch if waiting.kind == kind])
+
+    async def _answer(self, batch: list[_Waiting[Item, Result]]) -> None:
+        batch = [waiting for waiting in batch if not waiting.answer.done()]
+        if not batch:
+            return
+        self._observe(len(batch))
+        loop = asyncio.get_running_loop()
+        try:
+            results = await loop.run_in_executor(self._thread, self._compute, [waiting.item for waiting in batch])
+        except Exception as error:  # whatever it is, it belongs to the requests, not to the worker
+            if len(batch) > 1:  # one of them is at fault: the others get their answer
+                for waiting in batch:
+                    await self._answer([waiting])
+            elif not batch[0].answer.done():
+                batch[0].answer.set_exception(error)
+            return
+        for waiting, result in zip(batch, results, strict=True):
+            if not waiting.answer.done():
+                waiting.answer.set_result(result)

@@ -1,0 +1,64 @@
+"""A request's body arrives whole, in time and not too large, or the request is refused."""
+
+import asyncio
+import json
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+class BodyLimit:
+    """Reads the body before the application does; counts what arrives, whatever the header says.
+
+    Args:
+        app: The application.
+        largest: Bytes.
+        seconds: Until the body must be there.
+    """
+
+    def __init__(self, app: ASGIApp, *, largest: int, seconds: float) -> None:
+        self._app = app
+        self._largest = largest
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await self._read(receive)
+        except TimeoutError:
+            await _refuse(send, 408, f"the body did not arrive within {self._seconds:g} s")
+            return
+        if body is None:
+            return
+        if len(body) > self._largest:
+            await _refuse(send, 413, f"at most {self._largest} bytes are read")
+            return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """Return the body, or as much of it as is too much; None if the client went away."""
+        body = bytearray()
+        more = True
+        while more and len(body) <= self._largest:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        return bytes(body)
+
+
+async def _refuse(send: Send, status: int, detail: str) -> None:
+    body = json.dumps({"detail": detail}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

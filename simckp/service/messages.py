@@ -1,0 +1,77 @@
+"""What the service is sent and what it answers; OpenAPI is made of it."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from simckp.predictor import KINDS, Kind
+
+LONGEST_TEXT = 400_000
+MOST_PHRASES = 10_000
+
+
+class Request(BaseModel):
+    """One text, or a title and an abstract."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "A note on tabu search."}]})
+
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)] | None = Field(
+        default=None, description="Spans of the answer refer to it as it is sent."
+    )
+    title: str = Field(default="", max_length=LONGEST_TEXT)
+    abstract: str = Field(default="", max_length=LONGEST_TEXT)
+    top_k: int | None = Field(default=None, ge=0, le=MOST_PHRASES, description="At most that many of each kind.")
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None, description="Instead of the calibrated ones."
+    )
+    kinds: list[Kind] = Field(default=list(KINDS), min_length=1, description="Without absent ones it is much faster.")
+    every_score: bool = Field(default=False, description="Return all scored phrases, not only the chosen ones.")
+
+    @model_validator(mode="after")
+    def _one_document(self) -> Self:
+        if self.text is not None and (self.title or self.abstract):
+            raise ValueError("send text, or title and abstract, not both")
+        if self.text is None and not self.title and not self.abstract:
+            raise ValueError("send text, or title and abstract")
+        return self
+
+
+class SpanOut(BaseModel):
+    """A place in the text: code points, ``[start, end)``."""
+
+    start: int
+    end: int
+
+
+class PhraseOut(BaseModel):
+    """A keyphrase."""
+
+    phrase: str
+    kind: Kind
+    score: float
+    spans: list[SpanOut]
+    chosen: bool = Field(description="Whether the thresholds, or top_k, choose it.")
+
+
+class Answer(BaseModel):
+    """Present keyphrases before absent ones, each kind best first."""
+
+    text: str = Field(description="What the spans refer to.")
+    phrases: list[PhraseOut]
+    truncated: bool
+    warnings: list[str]
+
+
+class Problem(BaseModel):
+    """Why there is no answer."""
+
+    detail: str
+
+
+class Health(BaseModel):
+    """That the service works, and with what."""
+
+    status: str
+    version: str
+    model: str
+    waiting: int

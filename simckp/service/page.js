@@ -1,0 +1,114 @@
+"use strict";
+// Asks the service for every scored phrase once; the slider then only filters what is here.
+const $ = (id) => document.getElementById(id);
+let answer = null;
+let threshold = null; // null: as the model chooses
+
+$("form").addEventListener("submit", (event) => { event.preventDefault(); find(); });
+$("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); $("form").requestSubmit(); }
+});
+$("threshold").addEventListener("input", () => { threshold = Number($("threshold").value); show(); });
+$("own").addEventListener("click", () => { threshold = null; show(); });
+
+async function find() {
+  $("find").disabled = true;
+  say("Reading …");
+  const begun = performance.now();
+  try {
+    const kinds = $("absent").checked ? ["present", "absent"] : ["present"];
+    const response = await fetch("predict", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ text: $("text").value, kinds, every_score: true }),
+    });
+    const found = await response.json();
+    if (!response.ok) throw new Error(found.detail);
+    answer = found;
+    threshold = null;
+    scale();
+    show();
+    say(`Done in ${((performance.now() - begun) / 1000).toFixed(1)} s.`);
+  } catch (error) {
+    $("result").hidden = true;
+    say(`No keyphrases: ${error.message}`, true);
+  } finally {
+    $("find").disabled = false;
+  }
+}
+
+function say(text, problem = false) {
+  $("status").textContent = text;
+  $("status").classList.toggle("problem", problem);
+}
+
+function scale() {
+  const scores = answer.phrases.map((phrase) => phrase.score);
+  const slider = $("threshold");
+  slider.disabled = scores.length === 0;
+  if (scores.length === 0) return;
+  slider.min = (Math.floor(Math.min(...scores) * 100) - 1) / 100;
+  slider.max = Math.ceil(Math.max(...scores) * 100) / 100;
+  slider.step = 0.01;
+}
+
+const isGiven = (phrase) => (threshold === null ? phrase.chosen : phrase.score > threshold);
+
+function show() {
+  $("result").hidden = false;
+  const given = answer.phrases.filter(isGiven);
+  const present = given.filter((phrase) => phrase.kind === "present");
+  const absent = given.filter((phrase) => phrase.kind === "absent");
+  if (threshold === null && given.length) {
+    $("threshold").value = Math.min(...given.map((phrase) => phrase.score));
+  }
+  $("said").textContent = threshold === null ? "as the model chooses" : `above ${threshold.toFixed(2)}`;
+  list("present", present);
+  list("absent", absent);
+  $("absent-part").hidden = !$("absent").checked;
+  mark(present);
+  $("warnings").replaceChildren(...answer.warnings.map((warning) => element("li", warning)));
+}
+
+function list(kind, phrases) {
+  $(`${kind}-count`).textContent = `(${phrases.length})`;
+  $(`${kind}-list`).replaceChildren(...phrases.map((phrase) => {
+    const item = element("li", phrase.phrase);
+    item.append(element("span", phrase.score.toFixed(3)));
+    return item;
+  }));
+}
+
+// Spans count code points and may overlap: each place is as strong as its best phrase.
+function mark(phrases) {
+  const letters = Array.from(answer.text);
+  const strength = new Array(letters.length).fill(0);
+  const scores = phrases.map((phrase) => phrase.score);
+  const [low, high] = [Math.min(...scores), Math.max(...scores)];
+  for (const phrase of phrases) {
+    const share = high > low ? (phrase.score - low) / (high - low) : 1;
+    for (const { start, end } of phrase.spans) {
+      for (let at = start; at < end; at += 1) strength[at] = Math.max(strength[at], 0.12 + 0.63 * share);
+    }
+  }
+  const parts = [];
+  for (let start = 0, at = 1; at <= letters.length; at += 1) {
+    if (at < letters.length && strength[at] === strength[start]) continue;
+    const piece = letters.slice(start, at).join("");
+    if (strength[start] === 0) {
+      parts.push(document.createTextNode(piece));
+    } else {
+      const marked = element("mark", piece);
+      marked.style.backgroundColor = `rgba(var(--mark), ${strength[start].toFixed(3)})`;
+      parts.push(marked);
+    }
+    start = at;
+  }
+  $("marked").replaceChildren(...parts);
+}
+
+function element(name, text) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
+}

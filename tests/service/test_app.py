@@ -1,0 +1,145 @@
+"""The service from outside: answers, refusals, limits, many requests at once, its own OpenAPI description."""
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
+
+from simckp.predictor import KeyphrasePredictor
+from tests.service.conftest import served
+from tests.test_predictor import TEXTS
+
+CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance]
+
+
+def ask(address: str, **body: Any) -> httpx.Response:
+    return httpx.post(f"{address}/predict", json=body, timeout=60)
+
+
+def test_it_answers_as_the_predictor_does(address: str, model: Path) -> None:
+    predictor = KeyphrasePredictor(model)
+    for body, text in [({"text": TEXTS[1]}, TEXTS[1]), ({"title": "On graphs", "abstract": TEXTS[0]}, None)]:
+        answer = ask(address, **body).json()
+        expected = predictor(text if text is not None else body)
+        assert answer["text"] == expected.text
+        assert [p["phrase"] for p in answer["phrases"]] == [p["surface"] for p in expected.phrases]
+        scores = [p["score"] for p in answer["phrases"]]
+        assert scores == pytest.approx([p["score"] for p in expected.phrases], abs=1e-4)
+        assert [p["spans"] for p in answer["phrases"]] == [p["spans"] for p in expected.phrases]
+        assert answer["warnings"] == expected.warnings
+        assert all(p["chosen"] for p in answer["phrases"])
+
+
+def test_options(address: str) -> None:
+    every = ask(address, text=TEXTS[1], every_score=True).json()["phrases"]
+    chosen = ask(address, text=TEXTS[1]).json()["phrases"]
+    assert [p for p in every if p["chosen"]] == chosen
+    assert len(every) > len(chosen)
+    assert {p["kind"] for p in ask(address, text=TEXTS[1], kinds=["absent"]).json()["phrases"]} == {"absent"}
+    two = ask(address, text=TEXTS[1], top_k=2, kinds=["present"]).json()["phrases"]
+    assert two == [p for p in every if p["kind"] == "present"][:2]
+    assert ask(address, text=TEXTS[1], threshold=1e9).json()["phrases"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b'{"text": "\\ud800 lone surrogate"}', 422, "body"),
+        (b'{"text": "a\xff"}', 400, ""),
+        (b"not json", 422, "body"),
+        (b"[]", 422, "body"),
+        (b"{}", 422, "send text, or title and abstract"),
+        (b'{"text": "a", "title": "b"}', 422, "not both"),
+        (b'{"text": "a", "kinds": []}', 422, "body.kinds"),
+        (b'{"text": "a", "top_k": -1}', 422, "body.top_k"),
+        (b'{"text": "a", "threshold": NaN}', 422, "body.threshold"),
+        (b'{"text": "a", "colour": 1}', 422, "body.colour"),
+        (b'{"text": ' + b"[" * 50_000, 400, "error parsing the body"),
+        (b'{"text": "' + b"a" * 1_000_001, 413, "1000000 bytes"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_refusals(address: str, body: bytes, status: int, said: str) -> None:
+    response = httpx.post(f"{address}/predict", content=body, headers={"content-type": "application/json"}, timeout=60)
+    assert (response.status_code, said in response.json()["detail"]) == (status, True), response.text
+    assert "lone surrogate" not in response.text  # the text itself is not sent back
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\x00", "\u202e\ufeff", "a" * 5000, "🙂 " * 300, "漢字 keyphrase", "%" * 999]
+)
+def test_strange_texts(address: str, text: str) -> None:
+    response = ask(address, text=text)
+    assert response.status_code == 200, response.text
+    assert response.json()["text"] == text
+
+
+def test_a_body_in_pieces_is_counted_too(address: str) -> None:
+    pieces = (b"x" * 100_000 for _ in range(11))
+    response = httpx.post(f"{address}/predict", content=pieces, timeout=60)
+    assert response.status_code == 413
+
+
+def test_health_metrics_and_description(address: str) -> None:
+    ask(address, text=TEXTS[0])
+    assert httpx.get(f"{address}/health").json()["status"] == "ok"
+    metrics = httpx.get(f"{address}/metrics").text
+    assert 'simckp_requests_total{status="200"}' in metrics and "simckp_batch_documents_bucket" in metrics
+    assert set(httpx.get(f"{address}/openapi.json").json()["paths"]) == {"/predict", "/health", "/metrics"}
+
+
+def test_two_hundred_requests_at_once(model: Path) -> None:
+    with served(model, "--max-waiting", "20") as address, httpx.Client(timeout=120, limits=_many()) as client:
+        texts = [f"{TEXTS[number % 3]} Number {number} of the tests." for number in range(200)]
+
+        def call(text: str) -> httpx.Response:
+            return client.post(f"{address}/predict", json={"text": text, "kinds": ["present"]})
+
+        with ThreadPoolExecutor(200) as threads:
+            responses = list(threads.map(call, texts))
+        counts = {status: sum(r.status_code == status for r in responses) for status in (200, 429)}
+        assert sum(counts.values()) == 200 and counts[200] >= 20, counts
+        for text, response in zip(texts, responses, strict=True):
+            if response.status_code == 200:
+                assert response.json()["text"] == text
+            else:
+                assert response.headers["retry-after"] == "1"
+        assert f'status="200"}} {float(counts[200])}' in httpx.get(f"{address}/metrics").text
+
+
+def _many() -> httpx.Limits:
+    return httpx.Limits(max_connections=200)
+
+
+def test_what_takes_too_long_is_given_up(model: Path) -> None:
+    with served(model, "--timeout", "0.001") as address:
+        response = ask(address, text=TEXTS[1] * 50)
+        assert response.status_code == 503 and "0.001 s" in response.json()["detail"]
+        assert httpx.get(f"{address}/health").json()["status"] == "ok"
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(model: Path) -> None:
+    with served(model, "--timeout", "0.5") as address:
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            assert b" 408 " in connection.recv(1000)
+
+
+@pytest.mark.slow
+def test_no_request_makes_it_fail(address: str) -> None:
+    for result in schemathesis.openapi.from_url(f"{address}/openapi.json").get_all_operations():
+
+        @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+        @given(case=result.ok().as_strategy())
+        def check(case: Any) -> None:
+            case.call_and_validate(timeout=60, checks=CHECKS)
+
+        check()

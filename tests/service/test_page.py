@@ -1,0 +1,126 @@
+"""The page in headless Chromium: by keyboard alone, in light and dark, with nothing of another host."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.conftest import REPOSITORY
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="Debian's chromium and chromium-driver are not here")
+TEXT = "😀 Graph colouring with tabu search. We colour <b>random graphs</b> by tabu search & local search."
+SCREENSHOTS = Path(os.environ.get("SIMCKP_SCREENSHOTS", REPOSITORY / "reports" / "screenshots"))
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def browser(request: pytest.FixtureRequest) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1000,1100"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    media = [{"name": "prefers-color-scheme", "value": request.param}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    driver.scheme = request.param
+    yield driver
+    driver.quit()
+
+
+def press(browser: Any, *keys: str) -> None:
+    for key in keys:
+        browser.switch_to.active_element.send_keys(key)
+
+
+def items(browser: Any, kind: str) -> list[str]:
+    return [item.text for item in browser.find_elements(By.CSS_SELECTOR, f"#{kind}-list li")]
+
+
+def find(browser: Any, address: str) -> None:
+    """Paste a text and ask, with the keyboard alone."""
+    browser.get(address)
+    press(browser, Keys.TAB)
+    assert browser.switch_to.active_element.get_attribute("id") == "text"
+    browser.execute_cdp_cmd("Input.insertText", {"text": TEXT})
+    press(browser, Keys.CONTROL + Keys.ENTER)
+    WebDriverWait(browser, 30).until(lambda b: b.find_element(By.ID, "status").text.startswith("Done"))
+
+
+def test_a_person_finds_keyphrases(browser: Any, address: str) -> None:
+    find(browser, address)
+    marked = browser.find_element(By.ID, "marked")
+    assert marked.text == TEXT  # the document's own marks are shown, not obeyed
+    marks = [mark.text for mark in browser.find_elements(By.CSS_SELECTOR, "#marked mark")]
+    assert marks and all(mark in TEXT for mark in marks)
+    assert len(items(browser, "present")) >= 3
+    assert browser.find_element(By.ID, "said").text == "as the model chooses"
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    browser.save_screenshot(str(SCREENSHOTS / f"page-{browser.scheme}.png"))
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert errors == []
+    requests = [
+        entry["message"] for entry in browser.get_log("performance") if 'requestWillBeSent"' in entry["message"]
+    ]
+    assert requests and all(address in request or '"url":"data:' in request for request in requests)
+
+
+def test_the_slider_by_keyboard(browser: Any, address: str) -> None:
+    find(browser, address)
+    chosen = items(browser, "present")
+    for _ in range(20):
+        press(browser, Keys.TAB)
+        if browser.switch_to.active_element.get_attribute("id") == "threshold":
+            break
+    press(browser, Keys.END)
+    assert "above" in browser.find_element(By.ID, "said").text
+    assert items(browser, "present") == []
+    assert browser.find_elements(By.CSS_SELECTOR, "#marked mark") == []
+    press(browser, Keys.HOME)
+    assert len(items(browser, "present")) >= len(chosen)
+    press(browser, Keys.TAB)
+    assert browser.switch_to.active_element.get_attribute("id") == "own"
+    press(browser, Keys.ENTER)
+    assert items(browser, "present") == chosen
+
+
+def test_colours_have_contrast(browser: Any, address: str) -> None:
+    browser.get(address)
+    script = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+    ink, ground = browser.execute_script(script)
+    assert contrast(ink, ground) >= 7
+    dark = sum(channels(ground)) < 3 * 128
+    assert dark == (browser.scheme == "dark")
+
+
+def test_a_refusal_is_shown(browser: Any, address: str) -> None:
+    find(browser, address)
+    browser.execute_script("document.getElementById('text').removeAttribute('maxlength')")
+    browser.execute_script("document.getElementById('text').value = 'a'.repeat(400001)")
+    browser.find_element(By.ID, "find").send_keys(Keys.ENTER)
+    WebDriverWait(browser, 30).until(lambda b: b.find_element(By.ID, "status").text.startswith("No keyphrases"))
+    assert "400000" in browser.find_element(By.ID, "status").text
+    assert not browser.find_element(By.ID, "result").is_displayed()
+
+
+def channels(colour: str) -> list[float]:
+    return [float(part) for part in colour.split("(")[1].rstrip(")").split(",")[:3]]
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the ratio of two colours by WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [value / 255 for value in channels(colour)]
+        red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
