@@ -148,9 +148,7 @@ class KeyphrasePredictor:
             pairs = self.score(documents, kinds=kinds)
             chosen = self.choose(pairs, top_k=top_k, threshold=threshold, kinds=kinds)
             for document, predicted in zip(documents, chosen, strict=True):
-                yield Keyphrases(
-                    document["text"], predicted["phrases"], predicted["truncated"], predicted["warnings"]
-                )
+                yield Keyphrases(document["text"], predicted["phrases"], predicted["truncated"], predicted["warnings"])
 
     def tag(self, documents: list[Document]) -> list[Tagged]:
         """Return the words and tags of each document."""

@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from simckp.predictor import KINDS, Keyphrases, KeyphrasePredictor, Kind
+from simckp.predictor import KINDS, KeyphrasePredictor, Keyphrases, Kind
 
 NAME = "simckp"
 DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds": list(KINDS)}
@@ -46,7 +46,7 @@ class KeyphraseComponent:
                 yield _set(doc, keyphrases)
 
 
-@Language.factory(NAME, default_config=DEFAULTS, assigns=["doc._.keyphrases", "doc.spans"])
+@Language.factory(NAME, default_config=DEFAULTS, assigns=["doc._.keyphrases", "doc.spans"])  # type: ignore[untyped-decorator]
 def make_component(
     nlp: Language, name: str, model: str, top_k: int | None, threshold: float | None, kinds: list[Kind]
 ) -> KeyphraseComponent:

@@ -49,7 +49,7 @@ class Limits:
     batch: int = 8
 
 
-def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Limits()) -> FastAPI:  # noqa: B008
+def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Limits()) -> FastAPI:
     """Return the service around a predictor.
 
     Args:
@@ -136,7 +136,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
         phrases = [
             PhraseOut(
                 phrase=phrase["surface"],
-                kind=scored["kind"],  # type: ignore[arg-type]
+                kind=scored["kind"],
                 score=round(phrase["score"], 6),
                 spans=[SpanOut(**span) for span in phrase["spans"]],
                 chosen=(scored["kind"], phrase["key"]) in chosen,
@@ -159,8 +159,8 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
 
 async def _say_what_is_wrong(_: HTTPRequest, error: Exception) -> Response:
     """Name the field and the fault; the text itself is not sent back."""
-    assert isinstance(error, RequestValidationError)
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+    given = error.errors() if isinstance(error, RequestValidationError) else []
+    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in given]
     return JSONResponse({"detail": "; ".join(faults)}, status_code=422)
 
 
