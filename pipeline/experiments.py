@@ -12,6 +12,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from ruamel.yaml import YAML
 
 from pipeline.runner import PARAMS, write_json
 from simckp.errors import ParameterError, SimCKPError
-from simckp.evaluation.experiments import Experiment, flatten, variants_found
+from simckp.evaluation.experiments import Experiment, flatten, overview, variants_found
+from simckp.evaluation.matching import KINDS
 from simckp.params import parse_params, read_params
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
+GRIDS = Path("experiments/grids.yaml")
 LENGTHS = "ngrams"  # the comparison that is drawn as a curve
 ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is a baseline too
 _LOG = logging.getLogger("pipeline")
@@ -43,9 +46,8 @@ def collect() -> list[Experiment]:
     shown = json.loads(_dvc("exp", "show", "--json", capture=True))
     found = {experiment.name: experiment for experiment in read_collected()} if COLLECTED.exists() else {}
     found |= {experiment.name: experiment for experiment in _experiments(shown)}
-    rows = [{"name": e.name, "params": e.params, "metrics": e.metrics} for e in found.values()]
-    write_json(COLLECTED, rows)
-    _LOG.info("%s: %d experiments", COLLECTED, len(rows))
+    write_json(COLLECTED, [asdict(experiment) for experiment in found.values()])
+    _LOG.info("%s: %d experiments", COLLECTED, len(found))
     return list(found.values())
 
 
@@ -65,7 +67,8 @@ def _experiments(shown: list[dict[str, Any]]) -> Iterator[Experiment]:
                 except ParameterError:
                     _LOG.info("%s: made with parameters of another version; left out", name)
                 else:
-                    yield Experiment(name, flatten(checked.effective()), complete)
+                    method = checked.selection.method
+                    yield Experiment(name, flatten(checked.effective()), complete, _thresholds(metrics, params, method))
 
 
 def _by_set(params: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, list[Any]] | None:
@@ -74,6 +77,22 @@ def _by_set(params: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, 
     if any(key not in metrics for keys in names.values() for key in keys):
         return None
     return {name: [metrics[key] for key in keys] for name, keys in names.items()}
+
+
+def _thresholds(metrics: Mapping[str, Any], params: Mapping[str, Any], method: str) -> dict[str, list[float]]:
+    """Return the thresholds of every seed by kind."""
+    seeds = [metrics.get(f"metrics/thresholds-{seed}.json", {}) for seed in params["seeds"]]
+    return {kind: [seed[kind][method]["value"] for seed in seeds if method in seed.get(kind, {})] for kind in KINDS}
+
+
+def queue_grid(name: str) -> None:
+    """Put every combination of a grid's values into DVC's queue."""
+    changes = [
+        word
+        for key, values in read_variants(GRIDS)[name].items()
+        for word in ("-S", f"{key}={','.join(map(str, values))}")
+    ]
+    _dvc("exp", "run", "--queue", *changes)
 
 
 def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], options: list[str]) -> None:
@@ -113,6 +132,8 @@ def main() -> None:
     known = read_variants()
     parser = argparse.ArgumentParser(prog="python -m pipeline.experiments", description=__doc__)
     parser.add_argument("comparisons", nargs="*", metavar="comparison", help=f"of {', '.join(known)}")
+    parser.add_argument("--grid", choices=list(read_variants(GRIDS)), help="queue all its combinations, run none")
+    parser.add_argument("--show", action="store_true", help="print what was collected, an experiment a row")
     parser.add_argument("--temp", action="store_true", help="run in a copy of the workspace, which stays as it is")
     given = parser.parse_args()
     if unknown := [name for name in given.comparisons if name not in known]:
@@ -122,8 +143,13 @@ def main() -> None:
             run_variants(name, known[name], ["--temp"] if given.temp else [])
         if given.comparisons:
             _dvc("repro")  # brings this workspace's own results back, from the run cache
+        elif given.grid:
+            queue_grid(given.grid)
         else:
-            collect()
+            found = collect()
+            if given.show:
+                current = flatten(read_params(PARAMS).effective())
+                print(overview(found, current).markdown())  # noqa: T201
     except SimCKPError as error:
         sys.exit(f"error: {error}")
 

@@ -1,6 +1,7 @@
 """What every stage has: its checked parameters, a scratch folder that survives a kill, a lock, and plain errors."""
 
 import csv
+import errno
 import fcntl
 import hashlib
 import json
@@ -22,6 +23,7 @@ from simckp import datasets
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
 from simckp.params import read_params
+from simckp.provenance import record, record_path
 
 PARAMS = Path("params.yaml")
 _LOG = logging.getLogger("pipeline")
@@ -46,6 +48,8 @@ class Stage:
     def __init__(self, name: str, *item: str, uses: Iterable[str], inputs: Iterable[Path] = ()) -> None:
         self.params = read_params(PARAMS)
         self.title = " ".join((name, *item))
+        self._address = "@".join((name, "-".join(item))) if item else name
+        self._begun = time.monotonic()
         self._name, self._uses, self._inputs = name, tuple(uses), tuple(inputs)
         self._state = self._code_and_parameters()
         place = Path(".scratch", name, "-".join(item or ("all",)))
@@ -83,6 +87,8 @@ class Stage:
                 if self._code_and_parameters() != self._state:
                     message = f"code or parameters of stage '{self.title}' changed while it ran; run it again"
                     raise SimCKPError(message)
+                seconds = time.monotonic() - self._begun
+                write_json(record_path(self._address), record(self._address, self._parameters(), seconds))
                 shutil.rmtree(self.scratch, ignore_errors=True)
         finally:
             self._locks.close()
@@ -122,13 +128,15 @@ class Stage:
                     digest.update(str(file.relative_to(path)).encode() + file_digest(file))
         return digest.hexdigest()[:16]
 
-    def _code_and_parameters(self) -> tuple[str, str]:
+    def _parameters(self) -> dict[str, Any]:
         tree = read_params(PARAMS).model_dump(by_alias=True, mode="json")
-        used = {key: _dig(tree, key) for key in self._uses}
+        return {key: _dig(tree, key) for key in self._uses}
+
+    def _code_and_parameters(self) -> tuple[str, str]:
         code = hashlib.sha256()
         for path in sorted(imported_files(Path(__file__).with_name(f"{self._name}.py"))):
             code.update(path.read_bytes())
-        return json.dumps(used, sort_keys=True), code.hexdigest()
+        return json.dumps(self._parameters(), sort_keys=True), code.hexdigest()
 
 
 def _engine(kind: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
@@ -200,6 +208,20 @@ def run(main: Callable[..., None], *, arguments: int) -> None:
         main(*given)
     except SimCKPError as error:
         sys.exit(f"error: {error}")
+    except Exception as error:
+        if (reason := _machine_trouble(error)) is None:
+            raise
+        sys.exit(f"error: {reason}; see to it and run `dvc repro` again: what is finished stays")
+
+
+def _machine_trouble(error: BaseException) -> str | None:
+    """Return what is wrong with the disk if that is what stopped a stage; libraries wrap it in errors of their own."""
+    text = str(error)
+    for code in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE):
+        if getattr(error, "errno", None) == code or os.strerror(code) in text:
+            place = getattr(error, "filename", None)
+            return os.strerror(code) + (f": {place}" if place else "")
+    return None
 
 
 def _quiet_transformers() -> None:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import IO, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.tree import Tree
 from tqdm import tqdm
 
 from simckp.documents.catalogue import PUBLIC_SETS
@@ -27,6 +28,7 @@ from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.statistics import set_statistics
 from simckp.evaluation.tables import FIGURES, with_interval
 from simckp.hub import is_offline
+from simckp.provenance import trace
 from simckp.records import Document, Dropped
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
@@ -40,6 +42,7 @@ Encoding = Annotated[str, typer.Option(help="Of text files.")]
 _DEFAULT_MODEL = Path("models/simckp")
 _LOCAL = "127.0.0.1"
 _FORMATS_OUT = (".jsonl", ".csv", ".parquet")
+_NEVER_WRAPPED = 10_000
 _PROBLEMS_SHOWN = 5
 _EVALUATED, _CONFIDENCE = "evaluated", 0.95
 
@@ -198,6 +201,48 @@ def explain(
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):
         typer.echo(line)
+
+
+@app.command()
+def provenance(
+    path: Annotated[Path, typer.Argument(help="A file or folder that a stage made, or a model folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say where a result comes from: stage, commit, parameters, packages, hardware, inputs, back to the raw files."""
+    found = trace(path)
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        wide = None if sys.stdout.isatty() else _NEVER_WRAPPED
+        Console(width=wide).print(_provenance_tree(found, set()))
+
+
+def _provenance_tree(found: Mapping[str, Any], seen: set[str]) -> Tree:
+    """Draw the chain; a stage that was drawn already is only named."""
+    title = f"[bold]{_plain(found.get('path', found.get('stage', '')))}[/]"
+    if "hash" in found:
+        title += f"  md5 {found['hash']}" + ("" if found["unchanged"] else "  [red]changed since[/]")
+    tree = Tree(title if "stage" in found else f"{title}  (raw)")
+    if "stage" not in found:
+        return tree
+    if found["stage"] in seen:
+        tree.add(f"by {found['stage']}, see above")
+        return tree
+    seen.add(found["stage"])
+    note = found.get("record")
+    if note:
+        state = {None: "no Git", True: "with changes that were not committed", False: "clean"}[note["dirty"]]
+        tree.add(f"by {found['stage']} at {note['ended']}, {note['seconds']} s, commit {note['commit']} ({state})")
+        tree.add(f"parameters {_plain(json.dumps(note['parameters']))}")
+        tree.add(f"python {note['python']}, " + ", ".join(f"{n} {v}" for n, v in note["packages"].items()))
+        tree.add(_plain(", ".join(f"{name} {value}" for name, value in note["hardware"].items())))
+    else:
+        tree.add(f"by {found['stage']} (its record is not here: dvc pull)")
+    if found.get("code"):
+        tree.add(f"code {len(found['code'])} files")
+    for entry in found["inputs"]:
+        tree.add(_provenance_tree(entry, seen))
+    return tree
 
 
 @app.command()

@@ -47,10 +47,14 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random two-layer BERT of width 16 and its tokenizer."""
+    """See :func:`make_tiny_bert`."""
+    return make_tiny_bert(tmp_path_factory.mktemp("tiny-bert"))
+
+
+def make_tiny_bert(folder: Path) -> Path:
+    """Write a random two-layer BERT of width 16 and its tokenizer into a folder."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    folder = tmp_path_factory.mktemp("tiny-bert")
     vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
     tokenizer = BertTokenizerFast(vocab=vocabulary, do_lower_case=True)
     torch.manual_seed(0)

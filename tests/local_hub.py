@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import yaml
+from ruamel.yaml import YAML
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LARGE = (".safetensors", ".json", ".jsonl")  # kept as large files in repositories of data sets, with their SHA-256
@@ -104,7 +104,7 @@ def _handler(hub: LocalHub) -> type[BaseHTTPRequestHandler]:
                 {"rfilename": entry["path"], "size": entry["size"], "blobId": entry["oid"], "lfs": entry.get("lfs")}
                 for entry in (hub.entry(kind, *file) for file in hub.files(kind, repository))
             ]
-            card_data = yaml.safe_load(head)
+            card_data = YAML(typ="safe", pure=True).load(head)
             self.answer({"id": repository, "sha": COMMIT, "siblings": siblings, "cardData": card_data, "tags": []})
 
         def file(self, entry: dict[str, Any], content: bytes, *, body: bool) -> None:

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from pipeline.layout import EFFECTIVE
 from pipeline.runner import imported_files
 from simckp.params import WITHOUT_EFFECT, Params
+from simckp.provenance import record_path
 from tests.conftest import REPOSITORY
 from tools.sync_deps import synchronised
 
@@ -18,6 +19,7 @@ from tools.sync_deps import synchronised
 LAYERS = [
     "errors",
     "hub",
+    "provenance",
     "memory",
     "text",
     "records",
@@ -125,7 +127,7 @@ def dvc_stages() -> dict[str, dict[str, Any]]:
 
 def test_every_stage_has_a_script_and_every_script_a_stage() -> None:
     assert list(dvc_stages()) == STAGES
-    helpers = {"__init__", "runner", "layout", "training", "experiments", "pictures"}
+    helpers = {"__init__", "runner", "layout", "training", "experiments", "pictures", "check_cache"}
     assert {path.stem for path in (REPOSITORY / "pipeline").glob("*.py")} == {*STAGES, *helpers}
 
 
@@ -234,6 +236,13 @@ def test_every_output_is_ignored_by_git() -> None:
             parts = out.split("/")
             names = {f"/{'/'.join(parts[:depth])}/" for depth in (1, 2)} | {f"/{out}"}
             assert names & set(ignored), out
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_leaves_its_record(stage: str) -> None:
+    entry = dvc_stages()[stage]
+    item = "-".join(entry["cmd"].split()[3:])
+    assert str(record_path(f"{stage}@{item}" if item else stage)) in entry["outs"]
 
 
 def test_every_parameter_has_an_effect_or_is_said_to_have_none() -> None:

@@ -1,7 +1,7 @@
 """Tables of experiments: which of the runs that someone made is which variant of a comparison, and what came out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,13 @@ class Experiment:
         name: Of the experiment or commit.
         params: Every parameter by its dotted key.
         metrics: For each evaluated set the metrics of every seed.
+        thresholds: For each kind the value of every seed, by the experiment's own method.
     """
 
     name: str
     params: Mapping[str, Any]
     metrics: Mapping[str, Sequence[Mapping[str, Any]]]
+    thresholds: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -82,6 +84,30 @@ def comparison_table(title: str, found: Mapping[str, Experiment | None], sets: S
             cells += [figure(seeds) if seeds else MISSING for seeds in (*per_set, *means)]
         rows.append([variant, *cells])
     return Table(f"Experiments: {title}", header, rows, subscripts=True)
+
+
+def overview(experiments: Iterable[Experiment], current: Mapping[str, Any]) -> Table:
+    """Return a row an experiment: what differs from ``current``, seeds, thresholds, F1 of each set (mean of seeds)."""
+    rows: list[list[str]] = []
+    kept = list(experiments)
+    sets = list(dict.fromkeys(name for experiment in kept for name in experiment.metrics))
+    columns = [(kind, name, label) for kind in KINDS for name in sets for label in FIGURES]
+    for experiment in kept:
+        here = _comparable(current)
+        there = _comparable(experiment.params)
+        changed = [f"{key}={there[key]}" for key in there if key in here and there[key] != here[key]]
+        seeds = str(experiment.params.get("seeds", MISSING))
+        cuts = [_mean(experiment.thresholds.get(kind, ())) for kind in KINDS]
+        figures = [
+            _mean([seed[kind][label] for seed in experiment.metrics.get(name, ())]) for kind, name, label in columns
+        ]
+        rows.append([experiment.name, ", ".join(changed), seeds, *cuts, *figures])
+    header = ["experiment", "changed", "seeds", *(f"{kind} threshold" for kind in KINDS)]
+    return Table("Experiments", [*header, *(f"{name} {kind} {label}" for kind, name, label in columns)], rows)
+
+
+def _mean(values: Sequence[float]) -> str:
+    return f"{float(np.mean(values)):.3f}" if values else MISSING
 
 
 def length_curve(found: Mapping[str, Experiment | None], sets: Sequence[str]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.pipeline.test_pipeline import edit, make_project, run
+from tests.pipeline.project import edit, make_project, run
 
 KEPT = ("data/comparisons.json", "data/parameters.json", "reports/index.html", "reports/results.md", "plots/ngrams.csv")
 

@@ -1,95 +1,30 @@
 """The whole pipeline under DVC on a few documents and tiny random networks, as users run it."""
 
 import json
-import os
-import re
 import shutil
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
 from simckp import KeyphrasePredictor, datasets
-from tests.conftest import REPOSITORY
+from simckp.cli import app
+from simckp.provenance import trace
+from tests.pipeline.conftest import copied
+from tests.pipeline.project import edit, files, kill, make_project, run, stages_run, start
 
 BEFORE_TRAINING = ("documents", "dropped", "duplicates", "tagged", "candidates")
-DOCUMENTS = {"train": 16, "valid": 8, "test": 6}
-CHANGES = {
-    r"backbone: minilm": "backbone: tiny",
-    r"decoder_layers: 2": "decoder_layers: 1",
-    r"max_source_tokens: 512": "max_source_tokens: 64",
-    r"shard_rows: 1000": "shard_rows: 10",
-    r"beams: 50": "beams: 4",
-    r"max_new_tokens: 16": "max_new_tokens: 4",
-    r"positives: generated$": "positives: generated_and_gold",
-    r"epochs: \d+": "epochs: 2",
-    r"evaluate_every: \d+": "evaluate_every: 2",
-    r"checkpoint_documents: 16": "checkpoint_documents: 3",
-}
-
-
-def run(folder: Path, *command: str, check: bool = True) -> str:
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "OMP_NUM_THREADS": "1",
-        "GIT_AUTHOR_NAME": "t",
-        "GIT_AUTHOR_EMAIL": "t@example.org",
-        "GIT_COMMITTER_NAME": "t",
-        "GIT_COMMITTER_EMAIL": "t@example.org",
-    }
-    environment.pop("PYTHONPATH", None)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    if check and done.returncode:
-        raise AssertionError(f"{command} failed:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
-    return done.stdout + done.stderr
-
-
-def stages_run(output: str) -> list[str]:
-    return re.findall(r"Running stage '([^']+)'", output)
-
-
-def edit(path: Path, changes: dict[str, str]) -> None:
-    text = path.read_text(encoding="utf-8")
-    for old, new in changes.items():
-        text, count = re.subn(old, new, text, flags=re.MULTILINE)
-        assert count, old
-    path.write_text(text, encoding="utf-8")
-
-
-def make_project(folder: Path, tiny: Path) -> Path:
-    for name in ("pipeline", "simckp", "experiments"):
-        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("dvc.yaml", "params.yaml", ".gitignore", ".dvcignore"):
-        shutil.copy(REPOSITORY / name, folder / name)
-    shutil.copytree(tiny, folder / "tiny")
-    samples = folder / "data/raw/sample"
-    samples.mkdir(parents=True)
-    for name, count in DOCUMENTS.items():
-        with (REPOSITORY / f"data/raw/sample/{name}.jsonl").open(encoding="utf-8") as source:
-            (samples / f"{name}.jsonl").write_text("".join(next(source) for _ in range(count)), encoding="utf-8")
-    edit(folder / "params.yaml", CHANGES)
-    run(folder, "git", "init", "-q")
-    run(folder, "dvc", "init", "-q")
-    run(folder, "dvc", "config", "core.analytics", "false")
-    run(folder, "git", "add", "-A")
-    run(folder, "git", "commit", "-qm", "start")
-    return folder
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> tuple[Path, str]:
+def project(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A project that was run once, with what ``dvc repro`` printed."""
-    folder = make_project(tmp_path_factory.mktemp("project"), tiny_bert)
-    output = run(folder, "dvc", "repro")
-    run(folder, "git", "add", "-A")
-    run(folder, "git", "commit", "-qm", "results")
-    return folder, output
+    folder = copied(finished, tmp_path_factory.mktemp("copy") / "project")
+    return folder, (finished / "output").read_text(encoding="utf-8")
 
 
 def rows(folder: Path, name: str, *parts: str) -> list[Any]:
@@ -151,8 +86,8 @@ def test_offsets_slice_the_surface_everywhere(project: tuple[Path, str]) -> None
         for span in phrase["spans"][:1]:
             assert texts[identifier][span["start"] : span["end"]] == phrase["surface"]
     for row in rows(folder, "tagged", "sample"):
-        for word, start, end in zip(row["words"], row["starts"], row["ends"], strict=True):
-            assert texts[row["id"]][start:end] == word
+        for word, first, last in zip(row["words"], row["starts"], row["ends"], strict=True):
+            assert texts[row["id"]][first:last] == word
 
 
 @pytest.mark.slow
@@ -170,6 +105,42 @@ def test_metrics_and_report(project: tuple[Path, str]) -> None:
     page = (folder / "reports/index.html").read_text(encoding="utf-8")
     assert page.count("<article>") == 6
     assert "| this run |" in (folder / "reports/results.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_result_is_traced_to_its_raw_files(project: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _ = project
+    start = run(folder, "git", "rev-list", "--max-parents=0", "HEAD").strip()
+    monkeypatch.chdir(folder)
+    for name in ("data/predictions/13/sample", "metrics/sample-13.json", "models/simckp"):
+        found = trace(Path(name))
+        assert found["unchanged"], name
+        assert (found["record"]["commit"], found["record"]["dirty"]) == (start, False)
+        assert found["record"]["parameters"] and found["record"]["packages"]["pyarrow"]
+        raw = {entry["path"] for entry in leaves(found)}
+        assert {"data/raw/sample/train.jsonl", "data/raw/sample/valid.jsonl"} <= raw
+        assert all(entry["unchanged"] for entry in leaves(found))
+    moved = folder.parent / "moved"
+    shutil.copytree(folder / "models/simckp", moved)
+    assert {entry["path"] for entry in leaves(trace(moved))} >= {"data/raw/sample/train.jsonl"}
+    shown = CliRunner().invoke(app, ["provenance", "metrics/sample-13.json"])
+    assert shown.exit_code == 0, shown.output
+    assert "by evaluate@13-sample" in shown.output and start in shown.output
+    assert "data/raw/sample/test.jsonl" in shown.output and "changed since" not in shown.output
+    metrics = folder / "metrics/sample-13.json"
+    before = metrics.read_bytes()
+    metrics.write_bytes(before + b" ")
+    assert "changed since" in CliRunner().invoke(app, ["provenance", "metrics/sample-13.json"]).output
+    metrics.write_bytes(before)
+    assert "no stage" in run(folder, sys.executable, "-m", "simckp.cli", "provenance", "params.yaml", check=False)
+
+
+def leaves(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The raw files at the end of a chain."""
+    if "stage" not in found:
+        return [found]
+    return [leaf for entry in found["inputs"] for leaf in leaves(entry)]
 
 
 @pytest.mark.slow
@@ -274,16 +245,6 @@ def test_a_new_test_set_computes_only_itself(project: tuple[Path, str]) -> None:
     assert "more" not in (folder / "reports/results.md").read_text(encoding="utf-8")
 
 
-def files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """Read all files but those that another test's extra set left behind."""
-    found = {}
-    for name in names:
-        for path in sorted((folder / name).rglob("*")):
-            if path.is_file() and "more" not in str(path.relative_to(folder)):
-                found[str(path.relative_to(folder))] = path.read_bytes()
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_with_kills_equals_an_undisturbed_one(project: tuple[Path, str], tmp_path: Path, tiny_bert: Path) -> None:
@@ -301,20 +262,10 @@ def test_a_run_with_kills_equals_an_undisturbed_one(project: tuple[Path, str], t
 
 def kill_when(folder: Path, pattern: str) -> None:
     """Start ``dvc repro`` and kill it and its stage with SIGKILL once a file of that pattern is there."""
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
-    environment.pop("PYTHONPATH", None)
-    process = subprocess.Popen(
-        ["dvc", "repro", "-q"],
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start(folder, "dvc", "repro", "-q")
     deadline = time.monotonic() + 300
     while not list(folder.glob(pattern)):
         assert process.poll() is None, "dvc repro ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    kill(process)

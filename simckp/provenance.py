@@ -1,0 +1,196 @@
+"""Where a result comes from: back through DVC's record of stages (``dvc.lock``) to the raw files.
+
+Which inputs with which hashes made which outputs is what DVC records. What it does not, each stage writes beside its
+outputs, as ``provenance/<stage>-<item>.json``: commit, parameters, packages, hardware (:func:`record`).
+"""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from simckp import __version__
+from simckp.errors import SimCKPError
+
+FOLDER = Path("provenance")
+IN_MODEL = "provenance.json"
+_LOCK = Path("dvc.lock")
+_NOT_LOCK = ("--", ".", f":!{_LOCK}")  # DVC writes it after every stage
+_PACKAGES = ("numpy", "pyarrow", "scikit-learn", "spacy", "nltk", "tokenizers", "torch", "transformers", "dvc")
+
+
+def record_path(stage: str) -> Path:
+    """Return the record of a stage, named as in ``dvc.lock`` (``tag@train``)."""
+    return FOLDER / f"{stage.replace('@', '-')}.json"
+
+
+def record(stage: str, parameters: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Return what is to be known of a stage's run that DVC does not know."""
+    commit = _git("rev-parse", "HEAD")
+    return {
+        "stage": stage,
+        "commit": commit,
+        "dirty": None if commit is None else bool(_git("status", "--porcelain", "--untracked-files=no", *_NOT_LOCK)),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "parameters": dict(parameters),
+        "python": platform.python_version(),
+        "packages": {"simckp": __version__, **_versions()},
+        "hardware": _hardware(),
+    }
+
+
+def trace(path: Path) -> dict[str, Any]:
+    """Return the stage that made a file or folder, and those that made its inputs, back to the raw files.
+
+    Args:
+        path: In a project, or a model folder anywhere (it holds its own record).
+
+    Returns:
+        ``path``, ``stage``, ``hash`` (DVC's), ``unchanged`` (whether it is still what the stage made), ``record``
+        (see :func:`record`; None if it is not here), ``parameters``, ``code`` (files and their hashes), ``inputs``
+        (each like this; a raw file has no ``stage``).
+
+    Raises:
+        SimCKPError: Nothing is known of it.
+    """
+    if (path / IN_MODEL).is_file() and _root(path) is None:
+        found: dict[str, Any] = json.loads((path / IN_MODEL).read_text(encoding="utf-8"))
+        return found
+    root = _root(path)
+    if root is None:
+        raise SimCKPError(f"{path}: in no folder with a {_LOCK}, and no model folder")
+    stages = _stages(root)
+    relative = _absolute(path).relative_to(root).as_posix()
+    owner = _owner(stages, relative)
+    if owner is None:
+        raise SimCKPError(f"{path}: no stage in {root / _LOCK} made it")
+    stage, out = owner
+    return _trace_stage(root, stages, stage, out)
+
+
+def trace_inputs(stage: str) -> dict[str, Any]:
+    """Return what is known of a stage that is running: the same as :func:`trace`, without a hash of the result."""
+    root = Path.cwd()
+    deps = _yaml(root / "dvc.yaml")["stages"][stage]["deps"]
+    stages = _stages(root) if _LOCK.is_file() else {}
+    return {"stage": stage, "inputs": _inputs(root, stages, [{"path": dep} for dep in deps])}
+
+
+def _trace_stage(root: Path, stages: Mapping[str, Any], stage: str, out: Mapping[str, Any]) -> dict[str, Any]:
+    entry = stages[stage]
+    note = root / record_path(stage)
+    deps = entry.get("deps", [])
+    return {
+        "path": out["path"],
+        "stage": stage,
+        "hash": out["md5"],
+        "unchanged": _matches(root, out),
+        "record": json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None,
+        "parameters": entry.get("params", {}).get("params.yaml", {}),
+        "code": {dep["path"]: dep["md5"] for dep in deps if dep["path"].endswith(".py")},
+        "inputs": _inputs(root, stages, deps),
+    }
+
+
+def _inputs(root: Path, stages: Mapping[str, Any], deps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for dep in deps:
+        path = dep["path"]
+        if path.endswith(".py"):
+            continue
+        owners = [owner for owner in (_owner(stages, path),) if owner] or _within(stages, path)
+        found += [_trace_stage(root, stages, *owner) for owner in owners]
+        if not owners:
+            found.append({"path": path, "hash": dep.get("md5"), "unchanged": "md5" in dep and _matches(root, dep)})
+    return found
+
+
+def _owner(stages: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the stage and output that a path is, or lies in."""
+    parts = {str(parent) for parent in (PurePosixPath(path), *PurePosixPath(path).parents)}
+    for stage, entry in stages.items():
+        for out in entry.get("outs", []):
+            if out["path"] in parts:
+                return stage, out
+    return None
+
+
+def _within(stages: Mapping[str, Any], folder: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the stages and outputs that lie in a folder."""
+    return [
+        (stage, out)
+        for stage, entry in stages.items()
+        for out in entry.get("outs", [])
+        if PurePosixPath(out["path"]).is_relative_to(folder)
+    ]
+
+
+def _stages(root: Path) -> dict[str, Any]:
+    return dict(_yaml(root / _LOCK).get("stages", {}))
+
+
+def _yaml(path: Path) -> Any:
+    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+
+
+def _root(path: Path) -> Path | None:
+    return next((folder for folder in _absolute(path).parents if (folder / _LOCK).is_file()), None)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 (a link into DVC's cache is not followed)
+
+
+def _matches(root: Path, out: Mapping[str, Any]) -> bool:
+    """Say whether a file or folder still has the hash that DVC recorded."""
+    path = root / out["path"]
+    if path.is_dir():
+        files = sorted((file.relative_to(path).as_posix(), file) for file in path.rglob("*") if file.is_file())
+        listed = json.dumps([{"md5": _md5(file), "relpath": name} for name, file in files]).encode()
+        return bool(f"{hashlib.md5(listed, usedforsecurity=False).hexdigest()}.dir" == out["md5"])
+    return path.is_file() and bool(_md5(path) == out["md5"])
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(("git", *arguments), capture_output=True, text=True, check=True)  # noqa: S603, S607
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _hardware() -> dict[str, Any]:
+    torch = sys.modules.get("torch")  # only if the stage uses it
+    cuda = torch is not None and torch.cuda.is_available()
+    return {
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("OMP_NUM_THREADS"),
+        "gpus": [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if torch and cuda else [],
+    }
