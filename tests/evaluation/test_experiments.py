@@ -1,9 +1,18 @@
 """Which run is which variant, and the tables that come of it."""
 
+import dataclasses
 from typing import Any
 
-from simckp.evaluation.experiments import Experiment, comparison_table, flatten, length_curve, variants_found
+from simckp.evaluation.experiments import (
+    Experiment,
+    comparison_table,
+    flatten,
+    length_curve,
+    overview,
+    variants_found,
+)
 from simckp.evaluation.figures import length_figure
+from simckp.evaluation.tables import MISSING
 
 CURRENT = {"lambda": 0.3, "extractor.negatives": "hard", "mining.max_words": 6, "report.examples": 3}
 VARIANTS = {"hard": {"extractor.negatives": "hard"}, "random": {"extractor.negatives": "random"}}
@@ -45,6 +54,25 @@ def test_the_table_has_sets_and_their_mean() -> None:
         "mean present F1@M",
     ]
     assert table.rows == [["random", *(["0.200_0", "0.100_0", "0.400_0", "0.200_0", "0.300_0", "0.150_0"] * 2)]]
+
+
+def test_the_overview_names_what_differs() -> None:
+    runs = [experiment("first", 0.2), experiment("second", 0.4, extractor__negatives="random", seeds=[1, 2])]
+    runs[1] = dataclasses.replace(runs[1], thresholds={"present": [0.2, 0.4], "absent": [0.1]})
+    table = overview(runs, CURRENT)
+    assert table.header[:7] == [
+        "experiment",
+        "changed",
+        "seeds",
+        "present threshold",
+        "absent threshold",
+        "a present F1@5",
+        "a present F1@M",
+    ]
+    assert [row[:7] for row in table.rows] == [
+        ["first", "", MISSING, MISSING, MISSING, "0.200", "0.100"],
+        ["second", "extractor.negatives=random", "[1, 2]", "0.300", "0.100", "0.400", "0.200"],
+    ]
 
 
 def test_the_curve_over_lengths() -> None:

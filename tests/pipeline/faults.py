@@ -210,7 +210,7 @@ def run_twice(project: Project, table: Table) -> None:
 
 def fill_disk(project: Project, table: Table) -> None:
     """Let the disk be full while a stage writes; after there is room again it goes on."""
-    with _mounted(project.folder / ".scratch", "size=64k") as possible:
+    with _mounted(project.folder / ".scratch", "size=12k") as possible:
         if possible:
             name = "overgenerate@13-train"
             output = run(project.folder, "dvc", "repro", "-s", "-f", name, check=False)

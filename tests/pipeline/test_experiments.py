@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,15 @@ def test_several_seeds_give_mean_and_deviation(project: Path) -> None:
     assert re.fullmatch(r"\| this run( \| \d\.\d{3}_\d+){4} \|", row)
     assert (project / "metrics/sample-27.json").is_file()
     assert (project / "plots/space-27.svg").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_experiments_are_shown_and_a_grid_is_queued(project: Path) -> None:
+    shown = run(project, sys.executable, "-m", "pipeline.experiments", "--show")
+    header = next(line for line in shown.splitlines() if line.startswith("| experiment"))
+    assert "present threshold" in header and "sample present F1@5" in header and "valid absent F1@M" in header
+    assert "extractor.negatives=random" in shown
+    run(project, sys.executable, "-m", "pipeline.experiments", "--grid", "lambda")
+    assert run(project, "dvc", "queue", "status").count("Queued") == 10
+    run(project, "dvc", "queue", "remove", "--all")
