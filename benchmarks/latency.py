@@ -20,7 +20,9 @@ import httpx
 import numpy as np
 
 from simckp.documents.readers import Reading, corpus_files, read_documents
-from simckp.predictor import KeyphrasePredictor, Kind
+from simckp.predictor import KeyphrasePredictor
+from simckp.quiet import quiet_transformers
+from simckp.records import Kind
 
 MODES: dict[str, Sequence[Kind]] = {"present": ["present"], "present and absent": ["present", "absent"]}
 _AT_ONCE = 32
@@ -34,6 +36,7 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
 
 def one_by_one(model: str, records: list[dict[str, str]]) -> dict[str, Any]:
     """Return what one document takes, of each kind of request; the first one warms up and is not counted."""
+    quiet_transformers()
     predictor = KeyphrasePredictor.from_pretrained(model)
     found = {}
     for name, kinds in MODES.items():

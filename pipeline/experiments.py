@@ -21,8 +21,8 @@ from ruamel.yaml import YAML
 from pipeline.runner import PARAMS, write_json
 from simckp.errors import ParameterError, SimCKPError
 from simckp.evaluation.experiments import Experiment, flatten, overview, variants_found
-from simckp.evaluation.matching import KINDS
 from simckp.params import parse_params, read_params
+from simckp.records import KINDS
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
 GRIDS = Path("experiments/grids.yaml")

@@ -24,6 +24,7 @@ from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
 from simckp.params import read_params
 from simckp.provenance import record, record_path
+from simckp.quiet import quiet_transformers
 
 PARAMS = Path("params.yaml")
 _LOG = logging.getLogger("pipeline")
@@ -200,7 +201,7 @@ def run(main: Callable[..., None], *, arguments: int) -> None:
     """Call a stage's ``main`` with the command line's arguments; a user's mistake is one sentence, no traceback."""
     logging.basicConfig(level=logging.INFO if is_leader() else logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    _quiet_transformers()
+    quiet_transformers()
     given = sys.argv[1:]
     if len(given) != arguments:
         sys.exit(f"{sys.argv[0]}: expected {arguments} arguments as in dvc.yaml, found {given}")
@@ -222,14 +223,6 @@ def _machine_trouble(error: BaseException) -> str | None:
             place = getattr(error, "filename", None)
             return os.strerror(code) + (f": {place}" if place else "")
     return None
-
-
-def _quiet_transformers() -> None:
-    """Keep reports on weights that are meant to be new, and bars for milliseconds, out of a stage's log."""
-    library = sys.modules.get("transformers")
-    if library is not None:
-        library.utils.logging.set_verbosity_error()
-        library.utils.logging.disable_progress_bar()
 
 
 def _dig(tree: Any, dotted: str) -> Any:

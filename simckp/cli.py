@@ -22,14 +22,14 @@ from simckp.documents.formats import FORMATS
 from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluate import Evaluator
-from simckp.evaluation.matching import KINDS
 from simckp.evaluation.others import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.statistics import set_statistics
 from simckp.evaluation.tables import FIGURES, with_interval
 from simckp.hub import is_offline
 from simckp.provenance import trace
-from simckp.records import Document, Dropped
+from simckp.quiet import quiet_transformers
+from simckp.records import KINDS, Document, Dropped
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
 data_app = typer.Typer(no_args_is_help=True, help="Files of documents.")
@@ -73,9 +73,9 @@ def predict(
     options: dict[str, Any] = {
         "top_k": top_k,
         "threshold": threshold,
-        "kinds": ["present"] if present_only else ["present", "absent"],
+        "kinds": ["present"] if present_only else KINDS,
     }
-    _quiet_libraries()
+    quiet_transformers()
     predictor = KeyphrasePredictor.from_pretrained(model)
 
     def records(batch: Iterable[RawDocument]) -> Iterator[dict[str, str]]:
@@ -125,14 +125,6 @@ def _show(found: Iterable[tuple[str, Any]]) -> None:
         console.print(table)
         for warning in keyphrases.warnings:
             console.print(f"[yellow]{_plain(warning)}[/]")
-
-
-def _quiet_libraries() -> None:
-    """Keep bars for milliseconds and reports on weights out of the terminal."""
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
 
 
 def _plain(text: str) -> str:
@@ -193,7 +185,7 @@ def explain(
     from simckp.explanation import explain_document
     from simckp.predictor import KeyphrasePredictor
 
-    _quiet_libraries()
+    quiet_transformers()
     raw = next(_documents(source, format, field, encoding), None)
     if raw is None:
         raise SimCKPError(f"{source}: there is no document in it")
@@ -264,7 +256,7 @@ def serve(
         raise SimCKPError(f"the service needs pip install 'simckp[serve]' ({error})") from error
     from simckp.predictor import KeyphrasePredictor
 
-    _quiet_libraries()
+    quiet_transformers()
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
     app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits)
     uvicorn.run(app, host=host, port=port)

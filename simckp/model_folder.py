@@ -7,12 +7,11 @@ from pathlib import Path
 from simckp.calibration import of_method
 from simckp.errors import SimCKPError
 from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
-from simckp.records import Threshold
+from simckp.records import KINDS, Threshold
 from simckp.settings import write_settings
 
 EXTRACTOR, RERANKER = "extractor", "reranker"
 SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
-_KINDS = {"present", "absent"}
 
 
 class PredictorSettings(Section):
@@ -44,7 +43,7 @@ def read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         found = of_method(rows, method)
-        if set(found) != _KINDS:
+        if set(found) != set(KINDS):
             raise ValueError(f"no threshold of each kind by the method {method!r}")
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SimCKPError(f"{path}: not the thresholds of a model: {error}") from error

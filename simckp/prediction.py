@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import numpy as np
 
 from simckp.calibration import document_cut
-from simckp.records import Predicted, PredictedPhrase, Scored, Threshold
+from simckp.records import KINDS, Predicted, PredictedPhrase, Scored, Threshold
 from simckp.selection import count_selected
 
 
@@ -18,11 +18,7 @@ def paired_kinds(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
     iterator = iter(rows)
     for present in iterator:
         absent = next(iterator, None)
-        if (
-            absent is None
-            or (present["kind"], absent["kind"]) != ("present", "absent")
-            or present["id"] != absent["id"]
-        ):
+        if absent is None or (present["kind"], absent["kind"]) != KINDS or present["id"] != absent["id"]:
             raise ValueError(f"the scores of document {present['id']!r} are not one present and one absent row")
         yield present, absent
 
@@ -32,7 +28,7 @@ def predict(
     *,
     thresholds: Mapping[str, Threshold],
     minimum: int,
-    kinds: Collection[str] = ("present", "absent"),
+    kinds: Collection[str] = KINDS,
 ) -> list[Predicted]:
     """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from simckp.calibration import same_for_all
 from simckp.candidates.mining import mine_pairs
@@ -19,12 +19,10 @@ from simckp.models.backbones import best_device
 from simckp.models.extractor import load_extractor
 from simckp.models.reranker import load_reranker
 from simckp.prediction import paired_kinds, predict
-from simckp.records import Document, Generated, Predicted, PredictedPhrase, Scored, Tagged
+from simckp.records import KINDS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored, Tagged
 from simckp.scoring import score_with
 from simckp.settings import read_settings
 
-Kind = Literal["present", "absent"]
-KINDS: tuple[Kind, ...] = ("present", "absent")
 Text = str | Mapping[str, str]
 _BATCH = 16
 

@@ -1,11 +1,15 @@
 """The data sets between the stages: row types and Arrow schemas; :mod:`simckp.datasets` reads and writes them."""
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import pyarrow as pa
 
 VERSION = "1"
 NAME_KEY, VERSION_KEY = b"simckp.schema", b"simckp.version"
+
+
+Kind = Literal["present", "absent"]
+KINDS: tuple[Kind, ...] = ("present", "absent")
 
 
 class Document(TypedDict):

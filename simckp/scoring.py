@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -20,7 +20,7 @@ from simckp.models.backbones import best_device
 from simckp.models.extractor import ExtractorGenerator, load_extractor
 from simckp.models.pooling import Candidates
 from simckp.models.reranker import Reranker, load_reranker, similarities
-from simckp.records import Document, Generated, Mined, Scored, ScoredPhrase
+from simckp.records import Document, Generated, Kind, Mined, Scored, ScoredPhrase
 from simckp.selection import Ranking
 from simckp.text import StemmedText, candidate_key, has_content_word, split_by_presence, stems
 
@@ -184,9 +184,7 @@ def score_with(
     return [row for pair in zip(present, absent, strict=True) for row in pair]
 
 
-def beam_scores(
-    document: Document, mined: Mined, generated: Generated, *, kind: Literal["present", "absent"]
-) -> Scored:
+def beam_scores(document: Document, mined: Mined, generated: Generated, *, kind: Kind) -> Scored:
     """Return the generated phrases of one kind in the order of the beams.
 
     The score is the log-probability of the best sequence that holds a phrase; phrases of one sequence share it and

@@ -18,6 +18,7 @@ from tools.sync_deps import synchronised
 # Lower layers first; a module imports only from its own layer's package and from layers before it.
 LAYERS = [
     "errors",
+    "quiet",
     "hub",
     "provenance",
     "memory",

@@ -9,7 +9,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from simckp.predictor import KINDS, KeyphrasePredictor, Kind, Text
+from simckp.predictor import KeyphrasePredictor, Text
+from simckp.records import KINDS, Kind
 
 Value = Literal["score", "binary"]
 

@@ -7,7 +7,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from simckp.predictor import KINDS, KeyphrasePredictor, Keyphrases, Kind
+from simckp.predictor import KeyphrasePredictor, Keyphrases
+from simckp.records import KINDS, Kind
 
 NAME = "simckp"
 DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds": list(KINDS)}

@@ -8,9 +8,9 @@ import numpy as np
 
 from simckp.calibration import document_cut, ranking
 from simckp.evaluation.bootstrap import corpus_metrics
-from simckp.evaluation.matching import DocumentScore, Kind, prepare, score_prepared
+from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
-from simckp.records import Document, Scored, Threshold
+from simckp.records import Document, Kind, Scored, Threshold
 from simckp.selection import count_selected, oracle_cut
 
 ORACLE = "oracle"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simckp.evaluation.bootstrap import corpus_metrics, mean_interval
-from simckp.evaluation.matching import KINDS, DocumentScore, Kind, prepare, score_prepared
+from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
-from simckp.records import Document, DocumentMetrics, Generated, Predicted
+from simckp.records import KINDS, Document, DocumentMetrics, Generated, Kind, Predicted
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 
 Metrics = dict[str, dict[str, float]]

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from simckp.evaluation.profiles import K, Profile
+from simckp.records import KINDS, Kind
 from simckp.text import StemmedText, is_present
 
-Kind = Literal["present", "absent"]
-KINDS: tuple[Kind, ...] = ("present", "absent")
 Stems = tuple[str, ...]
 _MARKS = frozenset(",.")
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from simckp.documents.formats import read_records
 from simckp.errors import InputError
-from simckp.evaluation.matching import KINDS
-from simckp.records import Document, Generated, Predicted, PredictedPhrase
+from simckp.records import KINDS, Document, Generated, Predicted, PredictedPhrase
 
 _RANKED = ("phrases", "predictions", "keyphrases", "keywords")
 
