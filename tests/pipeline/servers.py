@@ -2,12 +2,13 @@
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -140,6 +141,10 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """Return a port that is free, as is the one 10,000 above it (SeaweedFS takes that too)."""
+    while True:
+        port = random.randrange(20_000, 50_000)
+        with socket.socket() as first, socket.socket() as second, suppress(OSError):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 10_000))
+            return port
