@@ -4,6 +4,7 @@ A data set is a folder of shards ``part-00000.parquet`` ... with a fixed number 
 zstd-compressed, and byte-identical when written twice. The schema's name and version stand in each file's metadata.
 """
 
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -21,13 +22,18 @@ from simckp.errors import InputError
 from simckp.memory import collector_paused
 from simckp.records import NAME_KEY, VERSION, VERSION_KEY, schema
 
+_LOG = logging.getLogger(__name__)
+
 
 @collector_paused()
 def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
     """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
     table = pa.Table.from_pylist(rows, schema=schema(name))
     with _whole_or_absent(path) as temporary, temporary.open("wb") as sink:
-        pq.write_table(table, sink, compression="zstd", use_dictionary=False, store_schema=True)
+        # Checksums: neither Parquet nor its compression would notice a bit that the disk has changed.
+        pq.write_table(
+            table, sink, compression="zstd", use_dictionary=False, store_schema=True, write_page_checksum=True
+        )
         sink.flush()
         os.fsync(sink.fileno())
 
@@ -123,16 +129,37 @@ def read_shard(path: Path, *, name: str) -> list[Any]:
         InputError: The file is damaged, or holds another data set or version than ``name``.
     """
     try:
-        table = pq.read_table(path, partitioning=None)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(path, None, None, f"cannot be read ({error}); delete it and run its stage again") from error
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    except (pa.ArrowException, OSError, ValueError) as error:  # a changed bit has many consequences
+        raise _damaged(path, error) from error
     metadata = table.schema.metadata or {}
-    found = metadata.get(NAME_KEY, b"?").decode(), metadata.get(VERSION_KEY, b"?").decode()
+    found = tuple(metadata.get(key, b"?").decode(errors="replace") for key in (NAME_KEY, VERSION_KEY))
     if found != (name, VERSION):
         message = f"holds data set {found[0]!r} version {found[1]}, expected {name!r} version {VERSION}"
         raise InputError(path, None, None, message)
-    rows: list[Any] = table.to_pylist()
+    if not table.schema.equals(schema(name)):
+        raise _damaged(path, "its columns are not those of its data set")
+    try:
+        rows: list[Any] = table.to_pylist()
+    except ValueError as error:
+        raise _damaged(path, error) from error
     return rows
+
+
+def _damaged(path: Path, reason: object) -> InputError:
+    return InputError(path, None, None, f"cannot be read ({reason}); delete it and run its stage again")
+
+
+def is_whole(path: Path, *, name: str) -> bool:
+    """Say whether there is such a file and :func:`read_shard` can read it; a damaged one is logged."""
+    if not path.exists():
+        return False
+    try:
+        read_shard(path, name=name)
+    except InputError as error:
+        _LOG.warning("%s; computed again", error)
+        return False
+    return True
 
 
 def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
@@ -199,7 +226,7 @@ def total_lengths(folder: Path, columns: dict[str, str], *, name: str) -> dict[s
     """
     totals = dict.fromkeys(columns, 0)
     for path in shards(folder):
-        table = pq.ParquetFile(path).read(columns=list(columns.values()))
+        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(columns.values()))
         for column in columns:
             totals[column] += int(pc.sum(pc.list_value_length(table[column])).as_py() or 0)
     return totals

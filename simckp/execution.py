@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from simckp import datasets
-from simckp.errors import InputError, SimCKPError
+from simckp.errors import SimCKPError
 
 Rows = list[Any]
 _LOG = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def map_pieces(
 
         for index, start in enumerate(range(0, source.count(), piece_rows)):
             piece = Piece(source, start, start + piece_rows, scratch / f"piece-{index:06d}.parquet")
-            waiting.append((piece.path, None if _is_finished(piece.path, name) else pool.submit(piece)))
+            waiting.append((piece.path, None if datasets.is_whole(piece.path, name=name) else pool.submit(piece)))
             if len(waiting) >= pool.ahead:
                 yield finish_oldest()
         while waiting:
@@ -111,17 +111,6 @@ def batched_rows(rows: Iterable[Any], size: int) -> Iterator[Rows]:
 def available_cores() -> int:
     """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-
-
-def _is_finished(path: Path, name: str) -> bool:
-    if not path.exists():
-        return False
-    try:
-        datasets.read_shard(path, name=name)
-    except InputError as error:
-        _LOG.warning("%s; computed again", error)
-        return False
-    return True
 
 
 def _compute(function: Callable[[Rows], Rows], piece: Piece, name: str) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from simckp import datasets
 from simckp.documents.readers import RawDocument
-from simckp.errors import InputError, SimCKPError
+from simckp.errors import SimCKPError
 from simckp.predictor import Keyphrases
 from simckp.records import Predicted, schema
 
@@ -88,7 +88,7 @@ def write_parquet(
     waiting = iter(raws)
     for number, batch in enumerate(iter(lambda: list(islice(waiting, piece_rows)), [])):
         piece = parts / f"piece-{number:06d}-{_digest(batch)}.parquet"
-        if not _is_whole(piece):
+        if not datasets.is_whole(piece, name="predictions"):
             rows = [
                 Predicted(id=identifier(raw), phrases=k.phrases, truncated=k.truncated, warnings=k.warnings)
                 for raw, k in zip(batch, predict(batch), strict=True)
@@ -97,7 +97,7 @@ def write_parquet(
         pieces.append(piece)
     partial = target.with_name(f".{target.name}.partial")
     count = 0
-    with pq.ParquetWriter(partial, schema("predictions"), compression="zstd") as writer:
+    with pq.ParquetWriter(partial, schema("predictions"), compression="zstd", write_page_checksum=True) as writer:
         for piece in pieces:
             table = pq.read_table(piece)
             writer.write_table(table)
@@ -124,10 +124,3 @@ def _digest(batch: list[RawDocument]) -> str:
     for raw in batch:
         digest.update(repr((identifier(raw), raw.title, raw.abstract)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
-
-
-def _is_whole(piece: Path) -> bool:
-    try:
-        return bool(datasets.read_shard(piece, name="predictions")) if piece.exists() else False
-    except InputError:
-        return False

@@ -142,3 +142,17 @@ def test_lists_are_counted_without_making_rows(tmp_path: Path) -> None:
     datasets.write_dataset(tmp_path, mined, name="candidates", shard_rows=3)
     lists = {"phrases": "phrases.list.element.label", "present_targets": "present_targets"}
     assert datasets.total_lengths(tmp_path, lists, name="candidates") == {"phrases": 6, "present_targets": 0}
+
+
+def test_a_changed_bit_is_never_read_as_another_row(tmp_path: Path) -> None:
+    path, written = tmp_path / "part.parquet", rows(40)
+    datasets.write_shard(path, written, name="documents")
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(0, len(whole), max(1, len(whole) // 400)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        if datasets.is_whole(path, name="documents"):
+            assert datasets.read_shard(path, name="documents") == written  # only what describes the rows was hit
+        else:
+            refused += 1
+    assert refused > 100

@@ -47,6 +47,8 @@ def test_a_colleague_gets_all_results_without_a_stage(kind: object, finished: Pa
         assert stages_run(output) == []
         assert files(second, RESULTS) == files(first, RESULTS)
 
+        if kind is not folder_remote:
+            return
         # Without the record of the last run (a branch where nobody ran it) the cache of runs has the results.
         for name in ("data/tagged", "models", "metrics"):
             run(second, "rm", "-r", name)
