@@ -36,6 +36,7 @@ _NAMING_NOTHING = (
     "yet else etc few many further furthermore first second third last next other others own several able due "
     "get gets got let lets like make makes made via e.g i.e eg ie et - ' . ,"
 )
+_JOINT = re.compile(r"(?<=\w) ([-/'\u2019.]) (?=\w)")
 _FUNCTION_WORDS = frozenset(_NAMING_NOTHING.split())
 
 _IGNORED_IN_KEYS = frozenset("-'")
@@ -165,3 +166,12 @@ def single_spaced(surface: str) -> str:
         return surface.strip()
     visible = surface.translate(_HIDDEN)
     return _WHITE_SPACE.sub(" ", visible).strip()
+
+
+def rejoined(surface: str) -> str:
+    """Return a decoded surface without the blanks that WordPiece's decoding puts around joints inside words.
+
+    >>> rejoined("on - line services"), rejoined("parkinson ' s disease"), rejoined("research & development")
+    ('on-line services', "parkinson's disease", 'research & development')
+    """
+    return _JOINT.sub(r"\1", surface)

@@ -9,6 +9,7 @@ from simckp.text import (
     candidate_key,
     fold,
     is_present,
+    rejoined,
     scoring_key,
     single_spaced,
     split_by_presence,
@@ -80,3 +81,20 @@ def test_single_spaced() -> None:
 def test_fold_is_idempotent_and_tokens_hold_no_blanks(text: str) -> None:
     assert fold(fold(text)) == fold(text)
     assert all(token and not any(c.isspace() for c in token) for token in tokens(text))
+
+
+@pytest.mark.parametrize(
+    ("decoded", "shown"),
+    [
+        ("on - line information services", "on-line information services"),
+        ("peer - to - peer", "peer-to-peer"),
+        ("alzheimer ' s disease", "alzheimer's disease"),
+        ("client / server", "client/server"),
+        ("node . js", "node.js"),
+        ("r & d", "r & d"),
+        ("- a", "- a"),
+    ],
+)
+def test_what_wordpiece_takes_apart_is_joined(decoded: str, shown: str) -> None:
+    assert rejoined(decoded) == shown
+    assert scoring_key(decoded) == scoring_key(shown)

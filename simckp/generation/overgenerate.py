@@ -26,6 +26,7 @@ from simckp.text import (
     StemmedText,
     has_letter_or_digit,
     is_present,
+    rejoined,
     scoring_key,
     single_spaced,
     stems,
@@ -226,5 +227,5 @@ def _surfaces(beam: Sequence, tokenizer: Any) -> Iterator[str]:
         if token != separator:
             piece.append(token)
         elif piece:
-            yield single_spaced(tokenizer.decode(piece, skip_special_tokens=True))
+            yield rejoined(single_spaced(tokenizer.decode(piece, skip_special_tokens=True)))
             piece = []
