@@ -1,9 +1,9 @@
 """Thresholds found on validation scores: the paper's, one best for all documents, and one that adapts to each.
 
-Shapes: C candidates of one document, F features, G cuts that are tried.
+Shapes: C candidates of one document, F features, G cuts or rules that are tried.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from simckp.selection import (
 PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
 _CUTS_TRIED = 512
 _DEPTH = 50
+# Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
+_WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
 FEATURES = (
     "score",
     "below_best",
@@ -56,6 +58,8 @@ def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
         intercept=0.0,
         features=[],
         coefficients=[],
+        precision_weight=0.0,
+        gold_prior=0.0,
         f1_at_m=0.0,
         oracle_f1_at_m=0.0,
         documents=0,
@@ -85,9 +89,21 @@ def document_cut(threshold: Threshold, scores: Floats) -> float:
     depth = min(len(scores), _DEPTH)
     logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
     probability = 1.0 / (1.0 + np.exp(-logits))
-    # Expected F1 of the best 1, 2 ... candidates: 2 * matches / (given + gold), both expected.
-    expected = 2.0 * np.cumsum(probability) / (np.arange(1, depth + 1) + probability.sum())
-    return cut_behind(scores, expected)
+    weight, prior = threshold["precision_weight"], threshold["gold_prior"]
+    return cut_behind(scores, _expected_worth(probability, np.asarray([weight]), np.asarray([prior]))[0])
+
+
+def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats) -> Floats:
+    """Return what giving the best 1, 2 ... candidates adds to corpus F1, for several rules, shape (G, C).
+
+    F1 of mean precision and mean recall grows, to the first order, by a weighted sum of what each document has of
+    both: ``w * matches / given + (1 - w) * matches / gold``. Matches are expected; so is gold, and the prior stands for
+    gold that is no candidate, and keeps documents with little promise from being worth much.
+    """
+    matches = np.cumsum(probability)
+    precision = matches / np.arange(1, len(matches) + 1)
+    recall_G = matches / (prior_G[:, None] + probability.sum())
+    return np.asarray(weight_G[:, None] * precision + (1.0 - weight_G[:, None]) * recall_G, dtype=np.float64)
 
 
 def score_features(scores: Floats) -> Floats:
@@ -113,31 +129,19 @@ def score_features(scores: Floats) -> Floats:
 def _thresholds(kind: str, rankings: list[Ranking], minimum: int, fixed: float | None) -> list[Threshold]:
     paper = calibrate(rankings, minimum=minimum)
 
-    def row(method: str, value: float, intercept: float = 0.0, coefficients: Sequence[float] = ()) -> Threshold:
-        return Threshold(
-            kind=kind,
-            method=method,
-            value=value,
-            intercept=intercept,
-            features=list(FEATURES) if coefficients else [],
-            coefficients=list(coefficients),
-            f1_at_m=0.0,
-            oracle_f1_at_m=paper.oracle_f1_at_m,
-            documents=paper.documents,
-        )
-
     found = [
-        row(PAPER, paper.threshold),
-        row(GLOBAL, best_global_cut(rankings, minimum=minimum)),
-        _adaptive(rankings, row),
+        same_for_all(kind, paper.threshold, method=PAPER),
+        same_for_all(kind, best_global_cut(rankings, minimum=minimum), method=GLOBAL),
+        _adaptive(kind, rankings),
     ]
     if fixed is not None:
-        found.append(row(FIXED, fixed))
+        found.append(same_for_all(kind, fixed))
 
     def f1(threshold: Threshold) -> float:
         return f1_at_m(rankings, lambda one: document_cut(threshold, one.scores), minimum=minimum)
 
-    return [{**one, "f1_at_m": f1(one)} for one in found]
+    measured = {"oracle_f1_at_m": paper.oracle_f1_at_m, "documents": paper.documents}
+    return [{**one, **measured, "f1_at_m": f1(one)} for one in found]  # type: ignore[typeddict-item]
 
 
 def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
@@ -162,23 +166,49 @@ def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
     return float(cuts[int(np.argmax(f1))])
 
 
-def _adaptive(rankings: Sequence[Ranking], row: Callable[..., Threshold]) -> Threshold:
+def _adaptive(kind: str, rankings: Sequence[Ranking]) -> Threshold:
     """Fit the adaptive rule: a logistic regression says how likely each of the best 50 candidates is right.
 
-    A document's cut maximises the F1 that these probabilities lead one to expect.
+    A document's cut maximises what these probabilities lead one to expect of it (:func:`_expected_worth`); the rule's
+    weight and prior are those with the best corpus F1@M.
     """
     # Imported where a rule is fitted: only one stage does, and all that predict would wait a second for it.
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    nothing = same_for_all(kind, HIGHEST_SIMILARITY, method=ADAPTIVE)
     counted = [one for one in rankings if one.targets and len(one.scores)]
     labels = np.concatenate([one.labels[:_DEPTH] for one in counted]) if counted else np.zeros(0, dtype=np.bool_)
     if not labels.any() or labels.all():
-        return row(ADAPTIVE, HIGHEST_SIMILARITY)
+        return nothing
     matrix = np.concatenate([score_features(one.scores)[:_DEPTH] for one in counted])
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(matrix, labels)
     scaler, regression = model.steps[0][1], model.steps[1][1]
     coefficients = regression.coef_[0] / scaler.scale_
     intercept = float(regression.intercept_[0] - coefficients @ scaler.mean_)
-    return row(ADAPTIVE, HIGHEST_SIMILARITY, intercept, coefficients.tolist())
+    ends = np.cumsum([min(len(one.scores), _DEPTH) for one in counted])[:-1]
+    weight, prior = _best_rule(counted, np.split(model.predict_proba(matrix)[:, 1], ends))
+    return {
+        **nothing,
+        "intercept": intercept,
+        "features": list(FEATURES),
+        "coefficients": coefficients.tolist(),
+        "precision_weight": weight,
+        "gold_prior": prior,
+    }
+
+
+def _best_rule(rankings: Sequence[Ranking], probabilities: Sequence[Floats]) -> tuple[float, float]:
+    """Return the weight of precision and the prior of gold with the best corpus F1@M."""
+    weight_G, prior_G = (grid.ravel() for grid in np.meshgrid(_WEIGHTS, _PRIORS))
+    precision_G, recall_G = np.zeros(len(weight_G)), np.zeros(len(weight_G))
+    for one, probability in zip(rankings, probabilities, strict=True):
+        worth = _expected_worth(probability, weight_G, prior_G)
+        ends_tie = np.append(one.scores[1:] < one.scores[:-1], True)[: len(probability)]
+        given_G = np.argmax(np.where(ends_tie, worth, -1.0), axis=1) + 1
+        matches_G = np.cumsum(one.labels)[given_G - 1]
+        precision_G += matches_G / given_G
+        recall_G += matches_G / one.targets
+    best = int(np.argmax(2.0 * precision_G * recall_G / np.maximum(precision_G + recall_G, np.finfo(float).tiny)))
+    return float(weight_G[best]), float(prior_G[best])

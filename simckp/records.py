@@ -121,8 +121,8 @@ class Scored(TypedDict):
 class Threshold(TypedDict):
     """How one method cuts one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
 
-    ``features``, ``coefficients`` and ``intercept`` are those of the adaptive method (:mod:`simckp.calibration`);
-    without features ``value`` is the cut.
+    ``features``, ``coefficients``, ``intercept``, ``precision_weight`` and ``gold_prior`` are those of the adaptive
+    method (:mod:`simckp.calibration`); without features ``value`` is the cut.
     """
 
     kind: str
@@ -131,6 +131,8 @@ class Threshold(TypedDict):
     intercept: float
     features: list[str]
     coefficients: list[float]
+    precision_weight: float
+    gold_prior: float
     f1_at_m: float
     oracle_f1_at_m: float
     documents: int
@@ -258,6 +260,8 @@ _FIELDS: dict[str, dict[str, pa.DataType]] = {
         "intercept": _REAL,
         "features": _list(_TEXT),
         "coefficients": _list(_REAL),
+        "precision_weight": _REAL,
+        "gold_prior": _REAL,
         "f1_at_m": _REAL,
         "oracle_f1_at_m": _REAL,
         "documents": _COUNT,
