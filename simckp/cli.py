@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
@@ -12,38 +11,28 @@ from typing import IO, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.tree import Tree
-from tqdm import tqdm
 
-from simckp.documents.catalogue import PUBLIC_SETS
+from simckp.commands import data
+from simckp.commands.display import provenance_tree, show_keyphrases
+from simckp.commands.options import Encoding, Fields, Format, Source, given_documents
 from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.fetching import ask_hub, check_fetched, fetch, public_set
-from simckp.documents.formats import FORMATS
-from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
+from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.others import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
-from simckp.evaluation.statistics import set_statistics
 from simckp.evaluation.tables import FIGURES, with_interval
-from simckp.hub import is_offline
 from simckp.provenance import trace
 from simckp.quiet import quiet_transformers
-from simckp.records import KINDS, Document, Dropped
+from simckp.records import KINDS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
-data_app = typer.Typer(no_args_is_help=True, help="Files of documents.")
-app.add_typer(data_app, name="data")
+app.add_typer(data.app, name="data")
 
-Source = Annotated[Path, typer.Argument(help="A file or folder of documents; - for standard input.")]
-Format = Annotated[str | None, typer.Option(help=f"Of the files: {', '.join(FORMATS)}; default: what the suffix says.")]
-Fields = Annotated[list[str] | None, typer.Option("--field", help="title=headline: what a field is called there.")]
-Encoding = Annotated[str, typer.Option(help="Of text files.")]
 _DEFAULT_MODEL = Path("models/simckp")
 _LOCAL = "127.0.0.1"
 _FORMATS_OUT = (".jsonl", ".csv", ".parquet")
 _NEVER_WRAPPED = 10_000
-_PROBLEMS_SHOWN = 5
 _EVALUATED, _CONFIDENCE = "evaluated", 0.95
 
 
@@ -69,7 +58,7 @@ def predict(
         raise typer.BadParameter(f"{output}: expected one of {', '.join(_FORMATS_OUT)}", param_hint="--output")
     if resume and (output is None or output.suffix != ".parquet"):
         raise typer.BadParameter("only a Parquet output can be resumed", param_hint="--resume")
-    raws = _documents(source, format, field, encoding)
+    raws = given_documents(source, format, field, encoding)
     options: dict[str, Any] = {
         "top_k": top_k,
         "threshold": threshold,
@@ -95,7 +84,7 @@ def predict(
     found = zip(map(identifier, names), predictor(records(texts), batch_size=batch_size, **options), strict=True)
     with _sink(output) as sink:
         if output is None and sys.stdout.isatty():
-            _show(found)
+            show_keyphrases(found)
         else:
             (write_csv if output is not None and output.suffix == ".csv" else write_jsonl)(found, sink)
 
@@ -110,28 +99,6 @@ def _sink(output: Path | None) -> Iterator[IO[str]]:
     with partial.open("w", encoding="utf-8", newline="") as sink:
         yield sink
     partial.replace(output)
-
-
-def _show(found: Iterable[tuple[str, Any]]) -> None:
-    console = Console()
-    for name, keyphrases in found:
-        table = Table(title=name, title_justify="left")
-        for column in ("keyphrase", "kind", "score", "occurrences"):
-            table.add_column(column, justify="left" if column in ("keyphrase", "kind") else "right")
-        for phrase in keyphrases.phrases:
-            colour, times = "green" if phrase["kind"] == "present" else "magenta", len(phrase["spans"])
-            shown = f"[{colour}]{_plain(phrase['surface'])}[/]"
-            table.add_row(shown, phrase["kind"], f"{phrase['score']:.3f}", str(times or ""))
-        console.print(table)
-        for warning in keyphrases.warnings:
-            console.print(f"[yellow]{_plain(warning)}[/]")
-
-
-def _plain(text: str) -> str:
-    """Keep square brackets of documents from being read as colours."""
-    from rich.markup import escape
-
-    return escape(text)
 
 
 @app.command()
@@ -150,7 +117,7 @@ def evaluate(
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
     names = profile or list(PROFILES)
     cleaner = Cleaner(_EVALUATED, filtered=False)
-    documents = (row for row in cleaner.clean(_documents(gold, format, field, encoding)) if is_document(row))
+    documents = (row for row in cleaner.clean(given_documents(gold, format, field, encoding)) if is_document(row))
     evaluator = Evaluator(_EVALUATED, 0, names)
     for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
         pass
@@ -186,7 +153,7 @@ def explain(
     from simckp.predictor import KeyphrasePredictor
 
     quiet_transformers()
-    raw = next(_documents(source, format, field, encoding), None)
+    raw = next(given_documents(source, format, field, encoding), None)
     if raw is None:
         raise SimCKPError(f"{source}: there is no document in it")
     predictor = KeyphrasePredictor.from_pretrained(model)
@@ -206,35 +173,7 @@ def provenance(
         typer.echo(json.dumps(found, indent=1))
     else:
         wide = None if sys.stdout.isatty() else _NEVER_WRAPPED
-        Console(width=wide).print(_provenance_tree(found, set()))
-
-
-def _provenance_tree(found: Mapping[str, Any], seen: set[str]) -> Tree:
-    """Draw the chain; a stage that was drawn already is only named."""
-    title = f"[bold]{_plain(found.get('path', found.get('stage', '')))}[/]"
-    if "hash" in found:
-        title += f"  md5 {found['hash']}" + ("" if found["unchanged"] else "  [red]changed since[/]")
-    tree = Tree(title if "stage" in found else f"{title}  (raw)")
-    if "stage" not in found:
-        return tree
-    if found["stage"] in seen:
-        tree.add(f"by {found['stage']}, see above")
-        return tree
-    seen.add(found["stage"])
-    note = found.get("record")
-    if note:
-        state = {None: "no Git", True: "with changes that were not committed", False: "clean"}[note["dirty"]]
-        tree.add(f"by {found['stage']} at {note['ended']}, {note['seconds']} s, commit {note['commit']} ({state})")
-        tree.add(f"parameters {_plain(json.dumps(note['parameters']))}")
-        tree.add(f"python {note['python']}, " + ", ".join(f"{n} {v}" for n, v in note["packages"].items()))
-        tree.add(_plain(", ".join(f"{name} {value}" for name, value in note["hardware"].items())))
-    else:
-        tree.add(f"by {found['stage']} (its record is not here: dvc pull)")
-    if found.get("code"):
-        tree.add(f"code {len(found['code'])} files")
-    for entry in found["inputs"]:
-        tree.add(_provenance_tree(entry, seen))
-    return tree
+        Console(width=wide).print(provenance_tree(found, set()))
 
 
 @app.command()
@@ -260,94 +199,6 @@ def serve(
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
     app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits)
     uvicorn.run(app, host=host, port=port)
-
-
-@data_app.command("list")
-def list_sets() -> None:
-    """List the public sets that can be fetched, with whom to cite."""
-    table = Table()
-    for column in ("name", "on the hub", "cite"):
-        table.add_column(column, overflow="fold")
-    for wanted in PUBLIC_SETS.values():
-        table.add_row(wanted.name, f"{wanted.repository}/{wanted.folder}".rstrip("/"), wanted.citation)
-    Console().print(table)
-
-
-@data_app.command("fetch")
-def fetch_set(
-    name: Annotated[str, typer.Argument(help="As simckp data list calls it.")],
-    into: Annotated[Path, typer.Option(help="The set gets a folder of its name in it.")] = Path("data/raw"),
-    revision: Annotated[str | None, typer.Option(help="A commit or branch of the hub's repository.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the download.")] = False,
-) -> None:
-    """Fetch a public set from the model hub: size, licence and citation first, then the files, with their checksums."""
-    wanted = public_set(name)
-    folder = into / wanted.name
-    if is_offline():
-        for path in check_fetched(folder):
-            typer.echo(f"{path}: as it was fetched")
-        return
-    offer = ask_hub(wanted, revision)
-    typer.echo(f"{wanted.name}: {offer.wanted.repository} at {offer.revision[:12]}, {len(offer.files)} files")
-    typer.echo(f"size     {offer.bytes / 1e6:,.1f} MB")
-    typer.echo(f"licence  {offer.licence}")
-    typer.echo(f"cite     {wanted.citation}")
-    if not yes:
-        typer.confirm("Download?", abort=True)
-    for path in fetch(offer, folder, report=lambda file: typer.echo(f"{file}: whole, checksum as the hub names it")):
-        stem = path.stem
-        typer.echo(f"params.yaml, corpora:  {wanted.name.replace('-', '_')}_{stem}: {{path: {path}, files: null}}")
-
-
-@data_app.command("inspect")
-def inspect(
-    source: Source,
-    format: Format = None,  # noqa: A002
-    field: Fields = None,
-    encoding: Encoding = "utf-8",
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-) -> None:
-    """Print the statistics of the paper's Table 1 for some files, and the first problems found in them."""
-    cleaner = Cleaner("inspected", filtered=True)
-    lost: list[Dropped] = []
-    problems: list[str] = []
-
-    def kept() -> Iterator[Document]:
-        try:
-            for row in cleaner.clean(_documents(source, format, field, encoding)):
-                if is_document(row):
-                    yield row
-                else:
-                    lost.append(row)
-        except SimCKPError as error:
-            problems.append(str(error))
-
-    statistics = set_statistics(kept())
-    reasons = Counter(f"{row['what']}: {row['reason']}" for row in lost)
-    if as_json:
-        typer.echo(json.dumps({"statistics": statistics, "dropped": reasons, "problems": problems}, indent=1))
-    else:
-        for name, value in statistics.items():
-            typer.echo(f"{name:<20} {value:10.2f}")
-        for reason, count in sorted(reasons.items()):
-            typer.echo(f"{'dropped':<20} {count:10d}  {reason}")
-        for row in lost[:_PROBLEMS_SHOWN]:
-            typer.echo(f"{row['file']}:{row['row']}: {row['what']} {row['reason']} {row['detail']}")
-        for problem in problems:
-            typer.echo(problem)
-    if problems:
-        raise typer.Exit(1)
-
-
-def _documents(source: Path, chosen: str | None, fields: list[str] | None, encoding: str) -> Iterator[RawDocument]:
-    if chosen is not None and chosen not in FORMATS:
-        raise typer.BadParameter(f"{chosen!r} is none of {', '.join(FORMATS)}", param_hint="--format")
-    pairs = [entry.partition("=") for entry in fields or []]
-    if bad := [name for name, equals, _ in pairs if not equals or name not in NAMES]:
-        raise typer.BadParameter(f"{bad[0]!r}: expected id=, title=, abstract= or keyphrases=", param_hint="--field")
-    reading = Reading(format=chosen, fields={name: called for name, _, called in pairs}, encoding=encoding)
-    files = corpus_files(source, chosen=chosen)
-    return iter(tqdm(read_documents(files, reading), unit=" documents", disable=not sys.stderr.isatty()))
 
 
 def main() -> None:

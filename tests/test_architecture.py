@@ -48,6 +48,7 @@ LAYERS = [
     "explanation",
     "service",
     "adapters",
+    "commands",
     "cli",
 ]
 STAGES = [

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from simckp import cli, datasets, outputs
+from simckp.commands import display
 from simckp.predictor import KeyphrasePredictor
 from tests.test_predictor import TEXTS, make_folder
 
@@ -94,7 +95,7 @@ def test_parquet_goes_on_where_it_was_killed(model: Path, tmp_path: Path, monkey
 
 def test_a_table_in_colour_keeps_brackets(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = KeyphrasePredictor(model)(["the array a[red] of graphs"], kinds=["present"], top_k=50)
-    cli._show([("[bold]x.txt", found[0])])
+    display.show_keyphrases([("[bold]x.txt", found[0])])
     printed = capsys.readouterr().out
     assert "graphs" in printed
     assert "occurrences" in printed
