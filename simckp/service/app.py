@@ -99,7 +99,8 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
         """Give the keyphrases of a document."""
         try:
             async with asyncio.timeout(limits.seconds):
-                return await batcher(request, frozenset(request.kinds))
+                # What needs no generation takes a tenth of the time, so it does not wait for what does.
+                return await batcher(request, ("absent" in request.kinds, *sorted(set(request.kinds))))
         except QueueFullError as error:
             raise HTTPException(429, f"{limits.waiting} requests wait already", headers=_RETRY) from error
         except TimeoutError as error:

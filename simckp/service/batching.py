@@ -1,10 +1,10 @@
 """Requests that arrive together are answered together: one worker, a bounded queue, batches as long as the queue."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -17,7 +17,7 @@ class QueueFullError(Exception):
 @dataclass(eq=False, slots=True)
 class _Waiting(Generic[Item, Result]):
     item: Item
-    kind: Hashable
+    kind: tuple[Any, ...]
     answer: "asyncio.Future[Result]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -67,8 +67,8 @@ class Batcher(Generic[Item, Result]):
             self._queue.get_nowait().answer.cancel()
         self._thread.shutdown()
 
-    async def __call__(self, item: Item, kind: Hashable = None) -> Result:
-        """Return the answer to an item; only items of one ``kind`` are computed together.
+    async def __call__(self, item: Item, kind: tuple[Any, ...] = ()) -> Result:
+        """Return the answer to an item; only items of one ``kind`` are computed together, smaller kinds first.
 
         Raises:
             QueueFullError: Too many wait.
@@ -85,7 +85,7 @@ class Batcher(Generic[Item, Result]):
             batch = [await self._queue.get()]
             while len(batch) < self._largest and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
-            for kind in dict.fromkeys(waiting.kind for waiting in batch):
+            for kind in sorted({waiting.kind for waiting in batch}):
                 await self._answer([waiting for waiting in batch if waiting.kind == kind])
 
     async def _answer(self, batch: list[_Waiting[Item, Result]]) -> None:

@@ -42,7 +42,7 @@ def test_kinds_are_computed_apart_and_a_fault_stays_with_its_item() -> None:
 
     async def main() -> list[float | BaseException]:
         batcher = Batcher(invert, largest=8, waiting=10)
-        waiting = [asyncio.create_task(batcher(number, number < 2)) for number in (4, 1, 0, 2)]
+        waiting = [asyncio.create_task(batcher(number, (number < 2,))) for number in (4, 1, 0, 2)]
         await asyncio.sleep(0)
         batcher.start()
         results = await asyncio.gather(*waiting, return_exceptions=True)
