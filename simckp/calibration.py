@@ -12,6 +12,7 @@ from simckp.selection import (
     HIGHEST_SIMILARITY,
     Floats,
     Ranking,
+    best_counts,
     calibrate,
     cut_behind,
     f1_at_m,
@@ -21,6 +22,7 @@ PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adapti
 _CUTS_TRIED = 512
 _DEPTH = 50
 # Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
+_MOST_FOR_EACH_EXPECTED = 2.0
 _WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
 FEATURES = (
     "score",
@@ -94,13 +96,16 @@ def document_cut(threshold: Threshold, scores: Floats) -> float:
 
 
 def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats) -> Floats:
-    """Return what giving the best 1, 2 ... candidates adds to corpus F1, for several rules, shape (G, C).
+    """Return what giving the best 1, 2 ... candidates adds to corpus F1, for several rules, shape (G, C) or fewer.
 
     F1 of mean precision and mean recall grows, to the first order, by a weighted sum of what each document has of
     both: ``w * matches / given + (1 - w) * matches / gold``. Matches are expected; so is gold, and the prior stands for
-    gold that is no candidate, and keeps documents with little promise from being worth much.
+    gold that is no candidate, and keeps documents with little promise from being worth much. Without a limit the sum
+    would give everything where nothing is likely to be right (precision has nothing to lose there): figures like that,
+    people do not. So at most twice as many are given as right ones are expected.
     """
-    matches = np.cumsum(probability)
+    most = max(1, round(_MOST_FOR_EACH_EXPECTED * float(probability.sum())))
+    matches = np.cumsum(probability)[:most]
     precision = matches / np.arange(1, len(matches) + 1)
     recall_G = matches / (prior_G[:, None] + probability.sum())
     return np.asarray(weight_G[:, None] * precision + (1.0 - weight_G[:, None]) * recall_G, dtype=np.float64)
@@ -204,9 +209,7 @@ def _best_rule(rankings: Sequence[Ranking], probabilities: Sequence[Floats]) -> 
     weight_G, prior_G = (grid.ravel() for grid in np.meshgrid(_WEIGHTS, _PRIORS))
     precision_G, recall_G = np.zeros(len(weight_G)), np.zeros(len(weight_G))
     for one, probability in zip(rankings, probabilities, strict=True):
-        worth = _expected_worth(probability, weight_G, prior_G)
-        ends_tie = np.append(one.scores[1:] < one.scores[:-1], True)[: len(probability)]
-        given_G = np.argmax(np.where(ends_tie, worth, -1.0), axis=1) + 1
+        given_G = best_counts(one.scores, _expected_worth(probability, weight_G, prior_G))
         matches_G = np.cumsum(one.labels)[given_G - 1]
         precision_G += matches_G / given_G
         recall_G += matches_G / one.targets

@@ -67,11 +67,23 @@ def cut_behind(scores: Floats, value_by_count: Floats) -> float:
         scores: Descending, shape (C,).
         value_by_count: What giving the best 1, 2, ... of them is worth, shape (C,) or shorter.
     """
-    ends_tie = np.append(scores[1:] < scores[:-1], True)[: len(value_by_count)]
-    best = int(np.argmax(np.where(ends_tie, value_by_count, -1.0)))
+    best = int(best_counts(scores, value_by_count[None])[0]) - 1
     if best + 1 == len(scores):
         return float(np.nextafter(scores[best], -np.inf))
     return float((scores[best] + scores[best + 1]) / 2.0)
+
+
+def best_counts(scores: Floats, value_GC: Floats) -> NDArray[np.int64]:
+    """Return the count with the highest value by each of several rules, shape (G,), equal scores not separated.
+
+    Where all that may be given have one score, all candidates with that score are given.
+    """
+    ends_tie = np.append(scores[1:] < scores[:-1], True)
+    possible = ends_tie[: value_GC.shape[1]]
+    if not possible.any():
+        return np.full(len(value_GC), int(np.argmax(ends_tie)) + 1)
+    counts: NDArray[np.int64] = np.argmax(np.where(possible, value_GC, -1.0), axis=1) + 1
+    return counts
 
 
 def count_selected(scores: Floats, *, threshold: float, minimum: int) -> int:
