@@ -22,7 +22,7 @@ PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adapti
 _CUTS_TRIED = 512
 _DEPTH = 50
 # Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
-_MOST_FOR_EACH_EXPECTED = 2.0
+_MOST_FOR_EACH_EXPECTED = 3.0
 _WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
 FEATURES = (
     "score",
@@ -102,7 +102,7 @@ def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats) -> F
     both: ``w * matches / given + (1 - w) * matches / gold``. Matches are expected; so is gold, and the prior stands for
     gold that is no candidate, and keeps documents with little promise from being worth much. Without a limit the sum
     would give everything where nothing is likely to be right (precision has nothing to lose there): figures like that,
-    people do not. So at most twice as many are given as right ones are expected.
+    people do not. So at most three times as many are given as right ones are expected.
     """
     most = max(1, round(_MOST_FOR_EACH_EXPECTED * float(probability.sum())))
     matches = np.cumsum(probability)[:most]
