@@ -1,14 +1,16 @@
 """A component for spaCy's pipelines: ``nlp.add_pipe("simckp", config={"model": "models/simckp"})``."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from simckp.predictor import KeyphrasePredictor, Keyphrases
 from simckp.records import KINDS, Kind
+
+if TYPE_CHECKING:  # spaCy imports this module to learn what factories there are: the networks must wait
+    from simckp.predictor import KeyphrasePredictor, Keyphrases
 
 NAME = "simckp"
 DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds": list(KINDS)}
@@ -28,7 +30,7 @@ class KeyphraseComponent:
     """
 
     def __init__(
-        self, predictor: KeyphrasePredictor, *, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
+        self, predictor: "KeyphrasePredictor", *, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
     ) -> None:
         self._predictor = predictor
         self._options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
@@ -52,11 +54,13 @@ def make_component(
     nlp: Language, name: str, model: str, top_k: int | None, threshold: float | None, kinds: list[Kind]
 ) -> KeyphraseComponent:
     """Return the component with the model of a folder or of the hub."""
+    from simckp.predictor import KeyphrasePredictor
+
     predictor = KeyphrasePredictor.from_pretrained(model)
     return KeyphraseComponent(predictor, top_k=top_k, threshold=threshold, kinds=kinds)
 
 
-def _set(doc: Doc, keyphrases: Keyphrases) -> Doc:
+def _set(doc: Doc, keyphrases: "Keyphrases") -> Doc:
     doc._.keyphrases = [
         {"phrase": phrase["surface"], "kind": phrase["kind"], "score": phrase["score"], "spans": phrase["spans"]}
         for phrase in keyphrases.phrases

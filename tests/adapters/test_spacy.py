@@ -1,11 +1,14 @@
 """The spaCy component gives what the predictor gives."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import spacy
 
 from simckp.predictor import KeyphrasePredictor
+from tests.conftest import REPOSITORY
 from tests.test_predictor import TEXTS, make_folder
 
 
@@ -39,3 +42,8 @@ def test_kinds_and_wrong_settings(model: Path) -> None:
     assert {k["kind"] for k in nlp(TEXTS[1])._.keyphrases} == {"present"}
     with pytest.raises(Exception, match="kinds"):
         spacy.blank("en").add_pipe("simckp", config={"model": str(model), "kinds": ["future"]})
+
+
+def test_a_user_of_spacy_does_not_wait_for_our_networks() -> None:
+    script = "import sys, simckp.adapters.spacy; sys.exit('transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False, cwd=REPOSITORY).returncode == 0
