@@ -14,8 +14,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.conftest import REPOSITORY
 
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="Debian's chromium and chromium-driver are not here")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="Chromium and its driver are not here")
 TEXT = "😀 Graph colouring with tabu search. We colour <b>random graphs</b> by tabu search & local search."
 SCREENSHOTS = Path(os.environ.get("SIMCKP_SCREENSHOTS", REPOSITORY / "reports" / "screenshots"))
 
