@@ -133,9 +133,9 @@ def family(name: str) -> str:
     return name.partition("@")[0]
 
 
-def kill_stages(project: Project, table: Table, *, kills: int, dice: random.Random) -> None:
-    """Kill each stage as often as the others, at any moment, and finish it."""
-    names = list(project.outputs)
+def kill_stages(project: Project, table: Table, *, kills: int, dice: random.Random, only: str = "") -> None:
+    """Kill each stage (of those whose name begins with ``only``) as often as the others, and finish it."""
+    names = [name for name in project.outputs if name.startswith(only)]
     chosen = (names * (kills // len(names) + 1))[: kills - kills % len(names)]
     chosen += dice.sample(names, kills % len(names))
     seconds: dict[str, float] = {}
@@ -146,11 +146,9 @@ def kill_stages(project: Project, table: Table, *, kills: int, dice: random.Rand
             seconds[name] = time.monotonic() - begun
         victim = dice.choice(VICTIMS)
         process = start(project.folder, "dvc", "repro", "-s", "-f", name)
-        time.sleep(dice.uniform(0.0, seconds[name]))
+        wait_for_the_moment(project.folder, name, process, seconds[name], dice)
         strike(process, project.folder, victim)
-        output = project.repro("-s", name)
-        if not project.is_whole(name):
-            output += project.repro("-s", name)
+        output = project.repro("-s", "-f", name)  # computed, not taken from the cache of runs
         said = next((text for text in BUSY if text in output), "")
         if damaged := LOCK_DAMAGED.search(output):
             said = damaged[0]
@@ -161,6 +159,21 @@ def kill_stages(project: Project, table: Table, *, kills: int, dice: random.Rand
             resumed="goes on from" in output,
             said=said,
         )
+
+
+def wait_for_the_moment(
+    folder: Path, name: str, process: "subprocess.Popen[bytes]", seconds: float, dice: random.Random
+) -> None:
+    """Wait for any moment of a run or, every other time, for one at which a part of the work is saved already."""
+    begun = time.monotonic()
+    if dice.random() < 0.5:
+        time.sleep(dice.uniform(0.0, seconds))
+        return
+    stage, _, item = name.partition("@")
+    saved = f".scratch/{stage}/{item or 'all'}/*/*"
+    while process.poll() is None and time.monotonic() < begun + seconds and not list(folder.glob(saved)):
+        time.sleep(0.005)
+    time.sleep(dice.uniform(0.0, 0.2))
 
 
 def strike(process: "subprocess.Popen[bytes]", folder: Path, victim: str) -> None:
@@ -351,6 +364,7 @@ def main() -> int:
     """Print the table; 1 if something was lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.pipeline.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--only", default="", help="kill stages whose name begins so, and do nothing else")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     dice, table = random.Random(options.seed), Table()
@@ -362,7 +376,7 @@ def main() -> int:
         run(folder, "git", "commit", "-qm", "results")
         project = Project.of(folder)
         faults: list[Callable[[], Any]] = [
-            lambda: kill_stages(project, table, kills=options.kills, dice=dice),
+            lambda: kill_stages(project, table, kills=options.kills, dice=dice, only=options.only),
             lambda: damage_outputs(project, table, dice=dice),
             lambda: damage_cache(project, table, dice=dice),
             lambda: run_twice(project, table),
@@ -372,7 +386,7 @@ def main() -> int:
             lambda: interrupt_push(project, table, dice=dice),
         ]
         try:
-            for fault in faults:
+            for fault in faults[:1] if options.only else faults:
                 fault()
         finally:
             print(table)  # noqa: T201
