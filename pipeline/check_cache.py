@@ -4,20 +4,19 @@ DVC trusts an object that it has once written; a disk does not always deserve th
 ``dvc pull`` or, where no remote has it, by ``dvc repro``.
 """
 
-import hashlib
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from simckp.provenance import md5_of
+
 
 def damaged(cache: Path) -> Iterator[Path]:
     """Yield the objects whose content has not the MD5 that they are named by."""
     for path in sorted((cache / "files/md5").glob("??/*")):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-        if digest != f"{path.parent.name}{path.name.removesuffix('.dir')}":
+        if md5_of(path) != f"{path.parent.name}{path.name.removesuffix('.dir')}":
             yield path
 
 

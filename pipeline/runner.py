@@ -89,7 +89,7 @@ class Stage:
                     message = f"code or parameters of stage '{self.title}' changed while it ran; run it again"
                     raise SimCKPError(message)
                 seconds = time.monotonic() - self._begun
-                write_json(record_path(self._address), record(self._address, self._parameters(), seconds))
+                write_json(record_path(self._address), record(self._address, json.loads(self._state[0]), seconds))
                 shutil.rmtree(self.scratch, ignore_errors=True)
         finally:
             self._locks.close()
@@ -129,15 +129,13 @@ class Stage:
                     digest.update(str(file.relative_to(path)).encode() + file_digest(file))
         return digest.hexdigest()[:16]
 
-    def _parameters(self) -> dict[str, Any]:
-        tree = read_params(PARAMS).model_dump(by_alias=True, mode="json")
-        return {key: _dig(tree, key) for key in self._uses}
-
     def _code_and_parameters(self) -> tuple[str, str]:
+        tree = read_params(PARAMS).model_dump(by_alias=True, mode="json")
+        used = {key: _dig(tree, key) for key in self._uses}
         code = hashlib.sha256()
         for path in sorted(imported_files(Path(__file__).with_name(f"{self._name}.py"))):
             code.update(path.read_bytes())
-        return json.dumps(self._parameters(), sort_keys=True), code.hexdigest()
+        return json.dumps(used, sort_keys=True), code.hexdigest()
 
 
 def _engine(kind: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:

@@ -21,8 +21,8 @@ from simckp.selection import (
 PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
 _CUTS_TRIED = 512
 _DEPTH = 50
-# Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
 _MOST_FOR_EACH_EXPECTED = 3.0
+# Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
 _WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
 FEATURES = (
     "score",

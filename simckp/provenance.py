@@ -63,10 +63,10 @@ def trace(path: Path) -> dict[str, Any]:
     Raises:
         SimCKPError: Nothing is known of it.
     """
-    if (path / IN_MODEL).is_file() and _root(path) is None:
+    root = _root(path)
+    if root is None and (path / IN_MODEL).is_file():
         found: dict[str, Any] = json.loads((path / IN_MODEL).read_text(encoding="utf-8"))
         return found
-    root = _root(path)
     if root is None:
         raise SimCKPError(f"{path}: in no folder with a {_LOCK}, and no model folder")
     stages = _stages(root)
@@ -156,12 +156,13 @@ def _matches(root: Path, out: Mapping[str, Any]) -> bool:
     path = root / out["path"]
     if path.is_dir():
         files = sorted((file.relative_to(path).as_posix(), file) for file in path.rglob("*") if file.is_file())
-        listed = json.dumps([{"md5": _md5(file), "relpath": name} for name, file in files]).encode()
+        listed = json.dumps([{"md5": md5_of(file), "relpath": name} for name, file in files]).encode()
         return bool(f"{hashlib.md5(listed, usedforsecurity=False).hexdigest()}.dir" == out["md5"])
-    return path.is_file() and bool(_md5(path) == out["md5"])
+    return path.is_file() and bool(md5_of(path) == out["md5"])
 
 
-def _md5(path: Path) -> str:
+def md5_of(path: Path) -> str:
+    """Return the MD5 of a file, by which DVC knows it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
