@@ -74,8 +74,7 @@ def trace(path: Path) -> dict[str, Any]:
     owner = _owner(stages, relative)
     if owner is None:
         raise SimCKPError(f"{path}: no stage in {root / _LOCK} made it")
-    stage, out = owner
-    return _trace_stage(root, stages, stage, out)
+    return _trace_stage(root, stages, *owner, {})
 
 
 def trace_inputs(stage: str) -> dict[str, Any]:
@@ -83,14 +82,19 @@ def trace_inputs(stage: str) -> dict[str, Any]:
     root = Path.cwd()
     deps = _yaml(root / "dvc.yaml")["stages"][stage]["deps"]
     stages = _stages(root) if _LOCK.is_file() else {}
-    return {"stage": stage, "inputs": _inputs(root, stages, [{"path": dep} for dep in deps])}
+    return {"stage": stage, "inputs": _inputs(root, stages, [{"path": dep} for dep in deps], {})}
 
 
-def _trace_stage(root: Path, stages: Mapping[str, Any], stage: str, out: Mapping[str, Any]) -> dict[str, Any]:
+def _trace_stage(
+    root: Path, stages: Mapping[str, Any], stage: str, out: Mapping[str, Any], traced: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what is known of an output; ``traced`` has those that were looked at, which are not hashed again."""
+    if out["path"] in traced:
+        return traced[out["path"]]
     entry = stages[stage]
     note = root / record_path(stage)
     deps = entry.get("deps", [])
-    return {
+    traced[out["path"]] = {
         "path": out["path"],
         "stage": stage,
         "hash": out["md5"],
@@ -98,18 +102,21 @@ def _trace_stage(root: Path, stages: Mapping[str, Any], stage: str, out: Mapping
         "record": json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None,
         "parameters": entry.get("params", {}).get("params.yaml", {}),
         "code": {dep["path"]: dep["md5"] for dep in deps if dep["path"].endswith(".py")},
-        "inputs": _inputs(root, stages, deps),
+        "inputs": _inputs(root, stages, deps, traced),
     }
+    return traced[out["path"]]
 
 
-def _inputs(root: Path, stages: Mapping[str, Any], deps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _inputs(
+    root: Path, stages: Mapping[str, Any], deps: list[dict[str, Any]], traced: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for dep in deps:
         path = dep["path"]
         if path.endswith(".py"):
             continue
         owners = [owner for owner in (_owner(stages, path),) if owner] or _within(stages, path)
-        found += [_trace_stage(root, stages, *owner) for owner in owners]
+        found += [_trace_stage(root, stages, *owner, traced) for owner in owners]
         if not owners:
             found.append({"path": path, "hash": dep.get("md5"), "unchanged": "md5" in dep and _matches(root, dep)})
     return found
