@@ -9,7 +9,7 @@ from pipeline.runner import Stage, run, write_json
 from simckp import datasets
 from simckp.model_card import model_card
 from simckp.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
-from simckp.provenance import IN_MODEL, trace_inputs
+from simckp.provenance import IN_MODEL, trace_running
 
 TARGET = Path("models/simckp")
 
@@ -41,7 +41,7 @@ def main() -> None:
         }
         write_json(TARGET / "params.json", parameters)
         write_json(TARGET / "metrics.json", metrics)
-        write_json(TARGET / IN_MODEL, trace_inputs("package"))
+        write_json(TARGET / IN_MODEL, trace_running("package", TARGET.as_posix()))
         card = model_card(parameters=parameters, metrics=metrics, seed=seed)
         (TARGET / "README.md").write_text(card, encoding="utf-8")
 

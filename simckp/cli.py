@@ -173,7 +173,7 @@ def provenance(
         typer.echo(json.dumps(found, indent=1))
     else:
         wide = None if sys.stdout.isatty() else _NEVER_WRAPPED
-        Console(width=wide).print(provenance_tree(found, set()))
+        Console(width=wide).print(provenance_tree(found))
 
 
 @app.command()

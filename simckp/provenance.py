@@ -56,9 +56,10 @@ def trace(path: Path) -> dict[str, Any]:
         path: In a project, or a model folder anywhere (it holds its own record).
 
     Returns:
-        ``path``, ``stage``, ``hash`` (DVC's), ``unchanged`` (whether it is still what the stage made), ``record``
-        (see :func:`record`; None if it is not here), ``parameters``, ``code`` (files and their hashes), ``inputs``
-        (each like this; a raw file has no ``stage``).
+        ``path`` (the output that was asked for, or that the file lies in), ``files`` and ``stages``, which name each
+        other. A file or folder, by path: ``stage`` that made it (None: a raw file), ``hash`` (DVC's), ``unchanged``
+        (whether it still has that hash). A stage, by name: ``inputs`` (paths), ``parameters``, ``code`` (files and
+        their hashes), ``record`` (see :func:`record`; None if it is not here).
 
     Raises:
         SimCKPError: Nothing is known of it.
@@ -69,80 +70,80 @@ def trace(path: Path) -> dict[str, Any]:
         return found
     if root is None:
         raise SimCKPError(f"{path}: in no folder with a {_LOCK}, and no model folder")
-    stages = _stages(root)
+    lock = _lock(root)
     relative = _absolute(path).relative_to(root).as_posix()
-    owner = _owner(stages, relative)
-    if owner is None:
+    if (owner := _owner(lock, relative)) is None:
         raise SimCKPError(f"{path}: no stage in {root / _LOCK} made it")
-    return _trace_stage(root, stages, *owner, {})
+    return _chain(root, lock, owner[1]["path"])
 
 
-def trace_inputs(stage: str) -> dict[str, Any]:
-    """Return what is known of a stage that is running: the same as :func:`trace`, without a hash of the result."""
+def trace_running(stage: str, out: str) -> dict[str, Any]:
+    """Return what is known of an output while its stage still runs: as :func:`trace`, without a hash of the output."""
     root = Path.cwd()
-    deps = _yaml(root / "dvc.yaml")["stages"][stage]["deps"]
-    stages = _stages(root) if _LOCK.is_file() else {}
-    return {"stage": stage, "inputs": _inputs(root, stages, [{"path": dep} for dep in deps], {})}
+    deps = [{"path": path} for path in _yaml(root / "dvc.yaml")["stages"][stage]["deps"]]
+    lock = _lock(root) if (root / _LOCK).is_file() else {}
+    return _chain(root, lock | {stage: {"deps": deps, "outs": [{"path": out}]}}, out)
 
 
-def _trace_stage(
-    root: Path, stages: Mapping[str, Any], stage: str, out: Mapping[str, Any], traced: dict[str, dict[str, Any]]
-) -> dict[str, Any]:
-    """Return what is known of an output; ``traced`` has those that were looked at, which are not hashed again."""
-    if out["path"] in traced:
-        return traced[out["path"]]
-    entry = stages[stage]
-    note = root / record_path(stage)
-    deps = entry.get("deps", [])
-    traced[out["path"]] = {
-        "path": out["path"],
-        "stage": stage,
-        "hash": out["md5"],
-        "unchanged": _matches(root, out),
-        "record": json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None,
-        "parameters": entry.get("params", {}).get("params.yaml", {}),
-        "code": {dep["path"]: dep["md5"] for dep in deps if dep["path"].endswith(".py")},
-        "inputs": _inputs(root, stages, deps, traced),
-    }
-    return traced[out["path"]]
-
-
-def _inputs(
-    root: Path, stages: Mapping[str, Any], deps: list[dict[str, Any]], traced: dict[str, dict[str, Any]]
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for dep in deps:
-        path = dep["path"]
-        if path.endswith(".py"):
+def _chain(root: Path, lock: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return an output of a stage in ``dvc.lock`` with all that it came from; see :func:`trace`."""
+    files: dict[str, Any] = {}
+    stages: dict[str, Any] = {}
+    waiting = _origins(lock, {"path": path})
+    while waiting:
+        stage, entry = waiting.pop(0)
+        if entry["path"] in files:
             continue
-        owners = [owner for owner in (_owner(stages, path),) if owner] or _within(stages, path)
-        found += [_trace_stage(root, stages, *owner, traced) for owner in owners]
-        if not owners:
-            found.append({"path": path, "hash": dep.get("md5"), "unchanged": "md5" in dep and _matches(root, dep)})
-    return found
+        known = "md5" in entry
+        files[entry["path"]] = {
+            "stage": stage,
+            "hash": entry.get("md5"),
+            "unchanged": _matches(root, entry) if known else None,
+        }
+        if stage is None or stage in stages:
+            continue
+        deps = lock[stage].get("deps", [])
+        inputs = [origin for dep in deps if not dep["path"].endswith(".py") for origin in _origins(lock, dep)]
+        note = root / record_path(stage)
+        stages[stage] = {
+            "inputs": [origin["path"] for _, origin in inputs],
+            "parameters": lock[stage].get("params", {}).get("params.yaml", {}),
+            "code": {dep["path"]: dep["md5"] for dep in deps if dep["path"].endswith(".py") and "md5" in dep},
+            "record": json.loads(note.read_text(encoding="utf-8")) if known and note.is_file() else None,
+        }
+        waiting += inputs
+    return {"path": path, "files": files, "stages": stages}
 
 
-def _owner(stages: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]] | None:
+def _origins(lock: Mapping[str, Any], dep: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
+    """Return the outputs that a dependency is, lies in or has in it, with their stages; else the raw file itself."""
+    if owner := _owner(lock, dep["path"]):
+        return [owner]
+    return [*_within(lock, dep["path"])] or [(None, dep)]
+
+
+def _owner(lock: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]] | None:
     """Return the stage and output that a path is, or lies in."""
     parts = {str(parent) for parent in (PurePosixPath(path), *PurePosixPath(path).parents)}
-    for stage, entry in stages.items():
+    for stage, entry in lock.items():
         for out in entry.get("outs", []):
             if out["path"] in parts:
                 return stage, out
     return None
 
 
-def _within(stages: Mapping[str, Any], folder: str) -> list[tuple[str, dict[str, Any]]]:
+def _within(lock: Mapping[str, Any], folder: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the stages and outputs that lie in a folder."""
     return [
         (stage, out)
-        for stage, entry in stages.items()
+        for stage, entry in lock.items()
         for out in entry.get("outs", [])
         if PurePosixPath(out["path"]).is_relative_to(folder)
     ]
 
 
-def _stages(root: Path) -> dict[str, Any]:
+def _lock(root: Path) -> dict[str, Any]:
+    """Return the stages that DVC recorded."""
     return dict(_yaml(root / _LOCK).get("stages", {}))
 
 

@@ -26,29 +26,38 @@ def show_keyphrases(found: Iterable[tuple[str, Any]]) -> None:
             console.print(f"[yellow]{escape(warning)}[/]")
 
 
-def provenance_tree(found: Mapping[str, Any], seen: set[str]) -> Tree:
-    """Draw the chain; a stage that was drawn already is only named."""
-    title = f"[bold]{escape(found.get('path', found.get('stage', '')))}[/]"
-    if "hash" in found:
-        title += f"  md5 {found['hash']}" + ("" if found["unchanged"] else "  [red]changed since[/]")
-    tree = Tree(title if "stage" in found else f"{title}  (raw)")
-    if "stage" not in found:
+def provenance_tree(found: Mapping[str, Any]) -> Tree:
+    """Draw the chain that :func:`simckp.provenance.trace` found."""
+    return _branch(found, found["path"], set())
+
+
+def _branch(found: Mapping[str, Any], path: str, seen: set[str]) -> Tree:
+    """Draw a file and what it came from; a stage that was drawn already (``seen``) is only named."""
+    file = found["files"][path]
+    title = f"[bold]{escape(path)}[/]"
+    if file["hash"]:
+        title += f"  md5 {file['hash']}" + ("" if file["unchanged"] else "  [red]changed since[/]")
+    name = file["stage"]
+    if name is None:
+        return Tree(f"{title}  (raw)")
+    tree = Tree(title)
+    if name in seen:
+        tree.add(f"by {name}, see above")
         return tree
-    if found["stage"] in seen:
-        tree.add(f"by {found['stage']}, see above")
-        return tree
-    seen.add(found["stage"])
-    note = found.get("record")
-    if note:
+    seen.add(name)
+    stage = found["stages"][name]
+    if note := stage["record"]:
         state = {None: "no Git", True: "with changes that were not committed", False: "clean"}[note["dirty"]]
-        tree.add(f"by {found['stage']} at {note['ended']}, {note['seconds']} s, commit {note['commit']} ({state})")
+        tree.add(f"by {name} at {note['ended']}, {note['seconds']} s, commit {note['commit']} ({state})")
         tree.add(f"parameters {escape(json.dumps(note['parameters']))}")
         tree.add(f"python {note['python']}, " + ", ".join(f"{n} {v}" for n, v in note["packages"].items()))
         tree.add(escape(", ".join(f"{name} {value}" for name, value in note["hardware"].items())))
+    elif file["hash"]:
+        tree.add(f"by {name} (its record is not here: dvc pull)")
     else:
-        tree.add(f"by {found['stage']} (its record is not here: dvc pull)")
-    if found.get("code"):
-        tree.add(f"code {len(found['code'])} files")
-    for entry in found["inputs"]:
-        tree.add(provenance_tree(entry, seen))
+        tree.add(f"by {name}")
+    if stage["code"]:
+        tree.add(f"code {len(stage['code'])} files")
+    for entry in stage["inputs"]:
+        tree.add(_branch(found, entry, seen))
     return tree

@@ -115,15 +115,19 @@ def test_a_result_is_traced_to_its_raw_files(project: tuple[Path, str], monkeypa
     monkeypatch.chdir(folder)
     for name in ("data/predictions/13/sample", "metrics/sample-13.json", "models/simckp"):
         found = trace(Path(name))
-        assert found["unchanged"], name
-        assert (found["record"]["commit"], found["record"]["dirty"]) == (start, False)
-        assert found["record"]["parameters"] and found["record"]["packages"]["pyarrow"]
-        raw = {entry["path"] for entry in leaves(found)}
-        assert {"data/raw/sample/train.jsonl", "data/raw/sample/valid.jsonl"} <= raw
-        assert all(entry["unchanged"] for entry in leaves(found))
+        assert found["path"] == name
+        assert all(entry["unchanged"] for entry in found["files"].values())
+        record = found["stages"][found["files"][name]["stage"]]["record"]
+        assert (record["commit"], record["dirty"]) == (start, False)
+        assert record["parameters"] and record["packages"]["pyarrow"]
+        assert_complete(found)
     moved = folder.parent / "moved"
     shutil.copytree(folder / "models/simckp", moved)
-    assert {entry["path"] for entry in leaves(trace(moved))} >= {"data/raw/sample/train.jsonl"}
+    assert_complete(trace(moved))
+    assert (moved / "provenance.json").stat().st_size < 200_000  # each stage stands there once
+    json_of_moved = CliRunner().invoke(app, ["provenance", str(moved), "--json"])
+    assert json.loads(json_of_moved.output) == trace(moved)
+    assert "train_extractor@13" in CliRunner().invoke(app, ["provenance", str(moved)]).output
     shown = CliRunner().invoke(app, ["provenance", "metrics/sample-13.json"])
     assert shown.exit_code == 0, shown.output
     assert "by evaluate@13-sample" in shown.output and start in shown.output
@@ -136,11 +140,13 @@ def test_a_result_is_traced_to_its_raw_files(project: tuple[Path, str], monkeypa
     assert "no stage" in run(folder, sys.executable, "-m", "simckp.cli", "provenance", "params.yaml", check=False)
 
 
-def leaves(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The raw files at the end of a chain."""
-    if "stage" not in found:
-        return [found]
-    return [leaf for entry in found["inputs"] for leaf in leaves(entry)]
+def assert_complete(found: dict[str, Any]) -> None:
+    """Every file that a chain names stands in it, and so does the stage that made it; raw files are at the ends."""
+    raw = {name for name, file in found["files"].items() if file["stage"] is None}
+    assert {"data/raw/sample/train.jsonl", "data/raw/sample/valid.jsonl"} <= raw
+    assert {file["stage"] for file in found["files"].values()} - {None} == set(found["stages"])
+    named = {name for stage in found["stages"].values() for name in stage["inputs"]}
+    assert named | {found["path"]} == set(found["files"])
 
 
 @pytest.mark.slow
