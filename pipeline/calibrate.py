@@ -11,11 +11,12 @@ from simckp.params import VALID
 def main(seed: str) -> None:
     """Find the thresholds of one seed's networks."""
     source = Path("data/scores", seed, VALID)
-    uses = ["selection.minimum", "selection.value", "shard_rows"]
+    uses = ["selection.minimum", "selection.limit", "selection.value", "shard_rows"]
     with Stage("calibrate", seed, uses=uses, inputs=[source]) as stage:
         found = calibrate_kinds(
             datasets.read_dataset(source, name="scores"),
             minimum=stage.params.selection.minimum,
+            limit=stage.params.selection.limit,
             fixed=stage.params.selection.value,
         )
         datasets.write_dataset(

@@ -22,7 +22,7 @@ def main(name: str) -> None:
         prune_baselines(stage.params)
         selection, settings = stage.params.selection, stage.params.evaluation
         valid = datasets.read_dataset(folder / VALID, name="scores")
-        thresholds = calibrate_kinds(valid, minimum=selection.minimum, fixed=selection.value)
+        thresholds = calibrate_kinds(valid, minimum=selection.minimum, limit=selection.limit, fixed=selection.value)
         cuts = of_method(thresholds, selection.method)
 
         def rows(set_name: str) -> Iterator[Any]:

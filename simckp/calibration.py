@@ -21,7 +21,6 @@ from simckp.selection import (
 PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
 _CUTS_TRIED = 512
 _DEPTH = 50
-_MOST_FOR_EACH_EXPECTED = 3.0
 # Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
 _WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
 FEATURES = (
@@ -37,18 +36,21 @@ FEATURES = (
 )
 
 
-def calibrate_kinds(rows: Iterable[Scored], *, minimum: int, fixed: float | None = None) -> list[Threshold]:
+def calibrate_kinds(
+    rows: Iterable[Scored], *, minimum: int, limit: float | None, fixed: float | None = None
+) -> list[Threshold]:
     """Find the thresholds of each kind by every method on the scores of the validation set.
 
     Args:
         rows: Scores of the validation set.
         minimum: Of the best-five rule; global cuts are chosen with it.
+        limit: Of the adaptive rule: it gives at most this many times the keyphrases that it expects; None, any number.
         fixed: A threshold of the user's, reported beside the others.
     """
     rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
     for row in rows:
         rankings[row["kind"]].append(ranking(row))
-    return [row for kind, ranked in rankings.items() for row in _thresholds(kind, ranked, minimum, fixed)]
+    return [row for kind, ranked in rankings.items() for row in _thresholds(kind, ranked, minimum, limit, fixed)]
 
 
 def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
@@ -62,6 +64,7 @@ def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
         coefficients=[],
         precision_weight=0.0,
         gold_prior=0.0,
+        limit=None,
         f1_at_m=0.0,
         oracle_f1_at_m=0.0,
         documents=0,
@@ -92,19 +95,20 @@ def document_cut(threshold: Threshold, scores: Floats) -> float:
     logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
     probability = 1.0 / (1.0 + np.exp(-logits))
     weight, prior = threshold["precision_weight"], threshold["gold_prior"]
-    return cut_behind(scores, _expected_worth(probability, np.asarray([weight]), np.asarray([prior]))[0])
+    worth_GC = _expected_worth(probability, np.asarray([weight]), np.asarray([prior]), threshold["limit"])
+    return cut_behind(scores, worth_GC[0])
 
 
-def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats) -> Floats:
+def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats, limit: float | None) -> Floats:
     """Return what giving the best 1, 2 ... candidates adds to corpus F1, for several rules, shape (G, C) or fewer.
 
     F1 of mean precision and mean recall grows, to the first order, by a weighted sum of what each document has of
     both: ``w * matches / given + (1 - w) * matches / gold``. Matches are expected; so is gold, and the prior stands for
     gold that is no candidate, and keeps documents with little promise from being worth much. Without a limit the sum
     would give everything where nothing is likely to be right (precision has nothing to lose there): figures like that,
-    people do not. So at most three times as many are given as right ones are expected.
+    people do not. So at most ``limit`` times as many are given as right ones are expected.
     """
-    most = max(1, round(_MOST_FOR_EACH_EXPECTED * float(probability.sum())))
+    most = None if limit is None else max(1, round(limit * float(probability.sum())))
     matches = np.cumsum(probability)[:most]
     precision = matches / np.arange(1, len(matches) + 1)
     recall_G = matches / (prior_G[:, None] + probability.sum())
@@ -131,13 +135,15 @@ def score_features(scores: Floats) -> Floats:
     return np.column_stack([*own, *(np.full(count, value) for value in whole)])
 
 
-def _thresholds(kind: str, rankings: list[Ranking], minimum: int, fixed: float | None) -> list[Threshold]:
+def _thresholds(
+    kind: str, rankings: list[Ranking], minimum: int, limit: float | None, fixed: float | None
+) -> list[Threshold]:
     paper = calibrate(rankings, minimum=minimum)
 
     found = [
         same_for_all(kind, paper.threshold, method=PAPER),
         same_for_all(kind, best_global_cut(rankings, minimum=minimum), method=GLOBAL),
-        _adaptive(kind, rankings),
+        _adaptive(kind, rankings, limit),
     ]
     if fixed is not None:
         found.append(same_for_all(kind, fixed))
@@ -171,7 +177,7 @@ def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
     return float(cuts[int(np.argmax(f1))])
 
 
-def _adaptive(kind: str, rankings: Sequence[Ranking]) -> Threshold:
+def _adaptive(kind: str, rankings: Sequence[Ranking], limit: float | None) -> Threshold:
     """Fit the adaptive rule: a logistic regression says how likely each of the best 50 candidates is right.
 
     A document's cut maximises what these probabilities lead one to expect of it (:func:`_expected_worth`); the rule's
@@ -193,7 +199,7 @@ def _adaptive(kind: str, rankings: Sequence[Ranking]) -> Threshold:
     coefficients = regression.coef_[0] / scaler.scale_
     intercept = float(regression.intercept_[0] - coefficients @ scaler.mean_)
     ends = np.cumsum([min(len(one.scores), _DEPTH) for one in counted])[:-1]
-    weight, prior = _best_rule(counted, np.split(model.predict_proba(matrix)[:, 1], ends))
+    weight, prior = _best_rule(counted, np.split(model.predict_proba(matrix)[:, 1], ends), limit)
     return {
         **nothing,
         "intercept": intercept,
@@ -201,15 +207,18 @@ def _adaptive(kind: str, rankings: Sequence[Ranking]) -> Threshold:
         "coefficients": coefficients.tolist(),
         "precision_weight": weight,
         "gold_prior": prior,
+        "limit": limit,
     }
 
 
-def _best_rule(rankings: Sequence[Ranking], probabilities: Sequence[Floats]) -> tuple[float, float]:
+def _best_rule(
+    rankings: Sequence[Ranking], probabilities: Sequence[Floats], limit: float | None
+) -> tuple[float, float]:
     """Return the weight of precision and the prior of gold with the best corpus F1@M."""
     weight_G, prior_G = (grid.ravel() for grid in np.meshgrid(_WEIGHTS, _PRIORS))
     precision_G, recall_G = np.zeros(len(weight_G)), np.zeros(len(weight_G))
     for one, probability in zip(rankings, probabilities, strict=True):
-        given_G = best_counts(one.scores, _expected_worth(probability, weight_G, prior_G))
+        given_G = best_counts(one.scores, _expected_worth(probability, weight_G, prior_G, limit))
         matches_G = np.cumsum(one.labels)[given_G - 1]
         precision_G += matches_G / given_G
         recall_G += matches_G / one.targets

@@ -195,11 +195,13 @@ class Selection(Section):
     """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many.
 
     ``method``: the paper's ``mean_of_best_cuts``; ``best_global_cut``; ``adaptive``, a cut for each document; or
-    ``fixed``: ``value``.
+    ``fixed``: ``value``. ``limit``: ``adaptive`` gives at most that many times the keyphrases that it
+    expects, null for no limit.
     """
 
     method: Literal["mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"]
     minimum: Annotated[int, Field(ge=0)]
+    limit: Annotated[float, Field(gt=0)] | None
     value: float | None
 
     @model_validator(mode="after")

@@ -121,8 +121,8 @@ class Scored(TypedDict):
 class Threshold(TypedDict):
     """How one method cuts one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
 
-    ``features``, ``coefficients``, ``intercept``, ``precision_weight`` and ``gold_prior`` are those of the adaptive
-    method (:mod:`simckp.calibration`); without features ``value`` is the cut.
+    ``features``, ``coefficients``, ``intercept``, ``precision_weight``, ``gold_prior`` and ``limit`` (null for none)
+    are those of the adaptive method (:mod:`simckp.calibration`); without features ``value`` is the cut.
     """
 
     kind: str
@@ -133,6 +133,7 @@ class Threshold(TypedDict):
     coefficients: list[float]
     precision_weight: float
     gold_prior: float
+    limit: float | None
     f1_at_m: float
     oracle_f1_at_m: float
     documents: int
@@ -189,8 +190,12 @@ class Duplicate(TypedDict):
     similarity: float
 
 
-def _required(fields: dict[str, pa.DataType]) -> list[pa.Field]:
-    return [pa.field(name, kind, nullable=False) for name, kind in fields.items()]
+def _required(fields: dict[str, pa.DataType | pa.Field]) -> list[pa.Field]:
+    """Name the fields; only one that was made nullable may be missing."""
+    return [
+        kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False)
+        for name, kind in fields.items()
+    ]
 
 
 def _list(item: pa.DataType) -> pa.DataType:
@@ -198,6 +203,7 @@ def _list(item: pa.DataType) -> pa.DataType:
 
 
 _TEXT, _COUNT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_REAL_OR_NULL = pa.field("", pa.float64(), nullable=True)
 _SPANS = _list(pa.struct(_required({"start": pa.int32(), "end": pa.int32()})))
 
 
@@ -205,7 +211,7 @@ def _phrases(fields: dict[str, pa.DataType]) -> pa.DataType:
     return _list(pa.struct(_required(fields)))
 
 
-_FIELDS: dict[str, dict[str, pa.DataType]] = {
+_FIELDS: dict[str, dict[str, pa.DataType | pa.Field]] = {
     "documents": {
         "id": _TEXT,
         "title": _TEXT,
@@ -262,6 +268,7 @@ _FIELDS: dict[str, dict[str, pa.DataType]] = {
         "coefficients": _list(_REAL),
         "precision_weight": _REAL,
         "gold_prior": _REAL,
+        "limit": _REAL_OR_NULL,
         "f1_at_m": _REAL,
         "oracle_f1_at_m": _REAL,
         "documents": _COUNT,

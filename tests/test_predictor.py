@@ -40,7 +40,7 @@ SETTINGS = PredictorSettings(
         checkpoint_documents=4,
     ),
     windows=Windows(overlap=16),
-    selection=Selection(method="fixed", minimum=5, value=0.5),
+    selection=Selection(method="fixed", minimum=5, limit=None, value=0.5),
 )
 
 
