@@ -59,12 +59,16 @@ def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling)
 
 def _span_tokens(hidden_BTD: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
     """Return the state of every token of every span, (P, D) in float32, and its candidate, (P,)."""
-    length_S = candidates.span_end_S - candidates.span_start_S
-    before_S = length_S.cumsum(0) - length_S
-    offset_P = torch.arange(int(length_S.sum()), device=length_S.device) - before_S.repeat_interleave(length_S)
     row_S = candidates.span_document_S * hidden_BTD.shape[1] + candidates.span_start_S
-    token_PD = hidden_BTD.float().flatten(0, 1).index_select(0, row_S.repeat_interleave(length_S) + offset_P)
-    return token_PD, candidates.span_candidate_S.repeat_interleave(length_S)
+    row_P, span_P = expand_spans(row_S, candidates.span_end_S - candidates.span_start_S)
+    return hidden_BTD.float().flatten(0, 1).index_select(0, row_P), candidates.span_candidate_S[span_P]
+
+
+def expand_spans(row_S: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows ``row_S, row_S + 1 ...`` of spans of ``length_S`` rows, and the span of each, both (P,)."""
+    span_P = torch.arange(len(length_S), device=length_S.device).repeat_interleave(length_S)
+    offset_P = torch.arange(len(span_P), device=length_S.device) - (length_S.cumsum(0) - length_S)[span_P]
+    return row_S[span_P] + offset_P, span_P
 
 
 def sum_spans(hidden_BTD: Tensor, candidates: Candidates) -> Tensor:

@@ -13,7 +13,7 @@ from torchcrf import CRF
 
 from simckp.models.backbones import projection
 from simckp.models.losses import contrastive_loss, in_batch_contrastive_loss, mean_over_ranks
-from simckp.models.pooling import Candidates, paired_cosine, pool_phrases, pool_texts
+from simckp.models.pooling import Candidates, expand_spans, paired_cosine, pool_phrases, pool_texts
 from simckp.params import ExtractionScoring
 
 OUTSIDE, BEGIN, INSIDE = range(3)
@@ -142,11 +142,8 @@ class SequenceLabeller(nn.Module):
         goes_on_S = flat_RK[row_S + behind_S.clamp(max=width - 1), INSIDE] * (behind_S < width)
         smallest_S = torch.minimum(begins_S, 1.0 - goes_on_S)
         inner_S = candidates.span_end_S - candidates.span_start_S - 1
-        spans = torch.arange(len(inner_S), device=inner_S.device).repeat_interleave(inner_S)
-        before_S = inner_S.cumsum(0) - inner_S
-        offset_P = torch.arange(len(spans), device=spans.device) - before_S[spans] + 1
-        inside_P = flat_RK[row_S[spans] + candidates.span_start_S[spans] + offset_P, INSIDE]
-        smallest_S = smallest_S.scatter_reduce(0, spans, inside_P, "amin")
+        inner_P, span_P = expand_spans(row_S + candidates.span_start_S + 1, inner_S)
+        smallest_S = smallest_S.scatter_reduce(0, span_P, flat_RK[inner_P, INSIDE], "amin")
         nothing_C = smallest_S.new_zeros(len(candidates))
         return nothing_C.scatter_reduce(0, candidates.span_candidate_S, smallest_S, "amax")
 
