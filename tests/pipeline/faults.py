@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -286,25 +285,39 @@ def kill_queue_worker(project: Project, table: Table) -> None:
     run(folder, "git", "add", "-A")
     run(folder, "git", "commit", "-qm", "before the queue", "--allow-empty")
     run(folder, "dvc", "exp", "run", "--queue", "-S", "lambda=0.5", "-n", "broken")
-    run(folder, "dvc", "queue", "start")
+    start(folder, "dvc", "queue", "start").wait(_WAIT)  # not by run(): the worker would hold its output open
     deadline = time.monotonic() + _WAIT
-    while not list(folder.glob(".scratch/train_extractor/13/*/checkpoint-*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for place in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            line = (place / "cmdline").read_bytes() if place.name.isdigit() else b""
-            if str(folder / ".dvc/tmp/exps").encode() in line or (place / "cwd").resolve().is_relative_to(
-                folder / ".dvc/tmp/exps"
-            ):
-                os.kill(int(place.name), signal.SIGKILL)
+    while not list(folder.glob(".scratch/train_extractor/13/*/checkpoint-*")):
+        assert time.monotonic() < deadline, run(folder, "dvc", "queue", "status", check=False)
+        time.sleep(0.005)
+    struck = queue_processes(folder)
+    for process in struck:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     time.sleep(1)
     for command in RECOVER_QUEUE:
-        run(folder, *command.split(), check=False)
+        run(folder, *command.split())
     status = run(folder, "dvc", "queue", "status", check=False)
-    table.note("(queue)", "kill -9 of the worker", equal="Success" in status and "Failed" not in status)
+    equal = bool(struck) and "Success" in status and "Failed" not in status
+    resumed = "goes on from" in run(folder, "dvc", "queue", "logs", "again")
+    table.note("(queue)", "kill -9 of the worker", equal=equal, resumed=resumed)
+
+
+def queue_processes(folder: Path) -> list[int]:
+    """Return the worker of a project's queue, the run that it started, and that run's stage."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit():
+                cwd, line = (process / "cwd").resolve(), (process / "cmdline").read_bytes()
+                is_worker = cwd == folder.resolve() and b"queue-worker" in line
+                if is_worker or cwd.is_relative_to(folder.resolve() / ".dvc/tmp/exps"):
+                    found.append(int(process.name))
+    return found
 
 
 RECOVER_QUEUE = (
+    "dvc queue kill broken",  # DVC would call it running for ever, and wait for it
     "dvc queue remove --all",
     "dvc exp run --queue -S lambda=0.5 -n again",
     "dvc exp run --run-all",
@@ -360,13 +373,30 @@ def _try(*command: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+FAULTS: dict[str, Callable[[Project, Table, random.Random, argparse.Namespace], None]] = {
+    "kills": lambda project, table, dice, given: kill_stages(
+        project, table, kills=given.kills, dice=dice, only=given.only
+    ),
+    "outputs": lambda project, table, dice, _: damage_outputs(project, table, dice=dice),
+    "cache": lambda project, table, dice, _: damage_cache(project, table, dice=dice),
+    "twice": lambda project, table, *_: run_twice(project, table),
+    "disk": lambda project, table, *_: fill_disk(project, table),
+    "read-only": lambda project, table, *_: forbid_cache(project, table),
+    "queue": lambda project, table, *_: kill_queue_worker(project, table),
+    "push": lambda project, table, dice, _: interrupt_push(project, table, dice=dice),
+}
+
+
 def main() -> int:
     """Print the table; 1 if something was lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.pipeline.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--only", default="", help="kill stages whose name begins so, and do nothing else")
+    parser.add_argument("--only", default="", help="kill stages whose name begins so")
+    parser.add_argument("faults", nargs="*", metavar="fault", help=f"of {', '.join(FAULTS)}; without any, all")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
+    if unknown := [name for name in options.faults if name not in FAULTS]:
+        parser.error(f"there is no fault {unknown[0]!r}; there are {', '.join(FAULTS)}")
     dice, table = random.Random(options.seed), Table()
     print(f"seed {options.seed}", flush=True)  # noqa: T201
     with tempfile.TemporaryDirectory() as place:
@@ -375,19 +405,9 @@ def main() -> int:
         run(folder, "git", "add", "-A")
         run(folder, "git", "commit", "-qm", "results")
         project = Project.of(folder)
-        faults: list[Callable[[], Any]] = [
-            lambda: kill_stages(project, table, kills=options.kills, dice=dice, only=options.only),
-            lambda: damage_outputs(project, table, dice=dice),
-            lambda: damage_cache(project, table, dice=dice),
-            lambda: run_twice(project, table),
-            lambda: fill_disk(project, table),
-            lambda: forbid_cache(project, table),
-            lambda: kill_queue_worker(project, table),
-            lambda: interrupt_push(project, table, dice=dice),
-        ]
         try:
-            for fault in faults[:1] if options.only else faults:
-                fault()
+            for name in options.faults or FAULTS:
+                FAULTS[name](project, table, dice, options)
         finally:
             print(table)  # noqa: T201
     return 0 if table.complete else 1

@@ -22,6 +22,7 @@ CHANGES = {
     r"max_new_tokens: 16": "max_new_tokens: 4",
     r"positives: generated$": "positives: generated_and_gold",
     r"epochs: \d+": "epochs: 2",
+    r"ema_decay: 0.99": "ema_decay: 0.5",
     r"evaluate_every: \d+": "evaluate_every: 2",
     r"checkpoint_documents: 16": "checkpoint_documents: 3",
 }
