@@ -1,5 +1,5 @@
 # make repro: everything from raw documents to the results table. make test: all tests. make check: lint and types.
-# make faults: break a run at random moments, sixty times and more, and see that nothing is lost (a quarter of an hour).
+# make faults: break a run at random moments, sixty times and more, and see that nothing is lost (half an hour).
 # make workflows: lint the GitHub workflow (needs node). make audit: known holes in the packages that are used.
 # make bench: every fast path against its plain baseline (a quarter of an hour; BENCH='--device cuda' on a GPU).
 PYTHON ?= python3
