@@ -37,7 +37,7 @@ def change(path: Path, old: str, new: str) -> None:
 
 def test_scratch_depends_on_inputs_and_own_parameters_only(project: Path) -> None:
     first = stage().scratch
-    change(project / "params.yaml", "lambda: 0.3", "lambda: 0.5")
+    change(project / "params.yaml", "lambda: 1.0", "lambda: 0.5")
     assert stage().scratch == first
     assert stage(uses=["lambda"]).scratch != first
     (project / "input/a.parquet").write_bytes(b"2")
@@ -93,7 +93,7 @@ def test_parameters_that_change_while_a_stage_runs_fail_it(project: Path) -> Non
     with pytest.raises(SimCKPError, match="changed while it ran"), stage():
         change(project / "params.yaml", "name: spacy", "name: nltk")
     with stage():
-        change(project / "params.yaml", "lambda: 0.3", "lambda: 0.7")  # not its own
+        change(project / "params.yaml", "lambda: 1.0", "lambda: 0.7")  # not its own
 
 
 def test_wrong_parameters_fail_before_any_work(project: Path) -> None:
@@ -105,7 +105,7 @@ def test_wrong_parameters_fail_before_any_work(project: Path) -> None:
 
 def test_a_mistake_is_one_sentence_without_a_traceback(project: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    change(project / "params.yaml", "lambda: 0.3", "lambda: abc")
+    change(project / "params.yaml", "lambda: 1.0", "lambda: abc")
     command = [sys.executable, "-m", "pipeline.ingest", "train"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
