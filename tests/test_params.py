@@ -19,7 +19,7 @@ def tree() -> Any:
 
 def test_repository_parameters_are_valid() -> None:
     params = read_params(REPOSITORY / "params.yaml")
-    assert params.lambda_ == 0.3
+    assert params.lambda_ == 1.0
     assert params.mining.max_words == 6
     assert params.generation.beams == 50
 
@@ -106,5 +106,5 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_scientific_notation_of_dvc_is_a_number(tree: Any, tmp_path: Path) -> None:
     path = tmp_path / "params.yaml"
     text = (REPOSITORY / "params.yaml").read_text(encoding="utf-8")
-    path.write_text(text.replace("lambda: 0.3 ", "lambda: 3e-05 "), encoding="utf-8")
+    path.write_text(text.replace("lambda: 1.0 ", "lambda: 3e-05 "), encoding="utf-8")
     assert read_params(path).lambda_ == 3e-5
