@@ -1,8 +1,9 @@
-"""Python's collector of reference cycles, and when it is in the way."""
+"""Memory: when Python's collector of reference cycles is in the way, and what the C library keeps."""
 
+import ctypes
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -19,3 +20,13 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def return_freed_memory() -> None:
+    """Give the system the memory that was freed; elsewhere than on glibc nothing is done.
+
+    glibc keeps freed pieces of up to 32 MB for itself. Batches of ever other lengths leave more and more of them: a
+    training on the CPU stood at 3.9 GB after 225 steps and 7.9 GB at most, of which 1.5 GB were in use.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

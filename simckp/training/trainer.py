@@ -22,6 +22,7 @@ from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, Traini
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
+from simckp.memory import return_freed_memory
 from simckp.models.throughput import matmul_peak
 from simckp.params import Optimisation
 from simckp.training.dropout import ByteDropout
@@ -171,6 +172,7 @@ class ContrastiveTrainer(Trainer):  # type: ignore[misc]
         model.eval()
         found = self._validate(model)
         model.train()
+        return_freed_memory()
         self._since += time.perf_counter() - started
         figures = {GOAL: found.goal} | found.figures
         metrics = {f"{metric_key_prefix}_{name}": value for name, value in figures.items()}
