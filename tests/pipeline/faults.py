@@ -190,13 +190,17 @@ def strike(process: "subprocess.Popen[bytes]", folder: Path, victim: str) -> Non
     kill(process)
 
 
-def stage_processes(folder: Path) -> Iterator[int]:
-    """Yield the processes of stages that work in a folder."""
+def processes() -> Iterator[tuple[int, Path, bytes]]:
+    """Yield every process that can be looked at: number, working folder, command."""
     for place in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            is_stage = place.name.isdigit() and b"pipeline." in (place / "cmdline").read_bytes()
-            if is_stage and (place / "cwd").resolve() == folder.resolve():
-                yield int(place.name)
+            if place.name.isdigit():
+                yield int(place.name), (place / "cwd").resolve(), (place / "cmdline").read_bytes()
+
+
+def stage_processes(folder: Path) -> list[int]:
+    """Return the processes of stages that work in a folder."""
+    return [pid for pid, cwd, command in processes() if b"pipeline." in command and cwd == folder.resolve()]
 
 
 def damage_outputs(project: Project, table: Table, *, dice: random.Random, most: int | None = None) -> None:
@@ -305,15 +309,12 @@ def kill_queue_worker(project: Project, table: Table) -> None:
 
 def queue_processes(folder: Path) -> list[int]:
     """Return the worker of a project's queue, the run that it started, and that run's stage."""
-    found = []
-    for process in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if process.name.isdigit():
-                cwd, line = (process / "cwd").resolve(), (process / "cmdline").read_bytes()
-                is_worker = cwd == folder.resolve() and b"queue-worker" in line
-                if is_worker or cwd.is_relative_to(folder.resolve() / ".dvc/tmp/exps"):
-                    found.append(int(process.name))
-    return found
+    folder = folder.resolve()
+    return [
+        pid
+        for pid, cwd, command in processes()
+        if (cwd == folder and b"queue-worker" in command) or cwd.is_relative_to(folder / ".dvc/tmp/exps")
+    ]
 
 
 RECOVER_QUEUE = (
