@@ -85,16 +85,7 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
         requests.labels(str(response.status_code)).inc()
         return response
 
-    refused: dict[int | str, dict[str, Any]] = {
-        400: {"model": Problem, "description": "The body cannot be read."},
-        408: {"model": Problem, "description": "The body did not arrive in time."},
-        413: {"model": Problem, "description": f"More than {limits.body_bytes} bytes."},
-        422: {"model": Problem, "description": "A field is not as it should be."},
-        429: {"model": Problem, "description": "As many requests wait as may wait; try again."},
-        503: {"model": Problem, "description": "It would take too long."},
-    }
-
-    @app.post("/predict", responses=refused)
+    @app.post("/predict", responses=_refusals(limits))
     async def predict(request: Request) -> Answer:
         """Give the keyphrases of a document."""
         try:
@@ -156,6 +147,19 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
             )
         )
     return found
+
+
+def _refusals(limits: Limits) -> dict[int | str, dict[str, Any]]:
+    """Return what a request is refused for, as the page of the API shows it."""
+    causes = {
+        400: "The body cannot be read.",
+        408: "The body did not arrive in time.",
+        413: f"More than {limits.body_bytes} bytes.",
+        422: "A field is not as it should be.",
+        429: "As many requests wait as may wait; try again.",
+        503: "It would take too long.",
+    }
+    return {status: {"model": Problem, "description": cause} for status, cause in causes.items()}
 
 
 async def _say_what_is_wrong(_: HTTPRequest, error: Exception) -> Response:
