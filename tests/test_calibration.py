@@ -33,7 +33,7 @@ def scored(kind: str, scores: Any, labels: Any, targets: int | None = None) -> S
 
 
 def by_method(rows: list[Scored], **options: Any) -> dict[tuple[str, str], Threshold]:
-    return {(row["kind"], row["method"]): row for row in calibrate_kinds(rows, **{"limit": 3.0} | options)}
+    return {(row["kind"], row["method"]): row for row in calibrate_kinds(rows, **{"limit": 4.0} | options)}
 
 
 def test_each_kind_has_its_thresholds() -> None:
@@ -129,11 +129,11 @@ def test_the_limit_bounds_what_is_given_where_nothing_is_expected() -> None:
         rows.append(scored("present", scores, labels, targets=3))
     unknown = np.sort(0.1 + np.random.default_rng(4).normal(0, 0.02, 40))[::-1]
     given = {}
-    for limit in (1.0, 3.0, None):
+    for limit in (1.0, 4.0, None):
         found = by_method(rows, minimum=0, limit=limit)["present", ADAPTIVE]
         assert found["limit"] == limit
         given[limit] = int((unknown > document_cut(found, unknown)).sum())
-    assert given[1.0] <= given[3.0] < given[None]
+    assert given[1.0] <= given[4.0] < given[None]
 
 
 def test_a_cut_does_not_separate_equal_scores_and_takes_any_number() -> None:
