@@ -135,11 +135,14 @@ class ExtractorParams(Optimisation, ExtractionScoring):
     """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all.
 
     ``decoder_learning_rate``: of the decoder, whose cross-attention may be untrained; null for the common one.
+    ``decoder_targets``: what the decoder learns to generate, the ``absent`` keyphrases (the paper) or ``all``; a
+    network that only generates learns all, whatever it says.
     """
 
     backbone: str
     decoder_layers: Positive | None
     decoder_learning_rate: LearningRate | None
+    decoder_targets: Literal["absent", "all"]
     max_source_tokens: Annotated[int, Field(ge=8)]
     max_target_tokens: Annotated[int, Field(ge=4)]
     documents: Literal["all", "with_absent"]

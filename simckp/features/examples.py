@@ -257,8 +257,7 @@ def extraction_examples(
 ) -> Iterator[ExtractionExample]:
     """Yield one example a document.
 
-    ``generate_present`` puts the present keyphrases before the absent ones into the decoder's target, for a generator
-    that is trained alone.
+    ``generate_present`` puts the present keyphrases before the absent ones into the decoder's target.
     """
     encode = TextEncoder(tokenizer, max_source_tokens)
     for document, mined in rows:

@@ -72,8 +72,9 @@ def train_extractor(
 ) -> Trained:
     """Train stage 1 (eq. 5) on documents with their candidates.
 
-    Documents without absent keyphrases train the extractor only; ``settings.documents`` = ``with_absent`` leaves
-    them out, as the authors' code does.
+    Documents that give the decoder no target (without absent keyphrases, unless ``settings.decoder_targets`` is
+    ``all``) train the extractor only; ``settings.documents`` = ``with_absent`` leaves them out, as the authors' code
+    does.
 
     Args:
         training: Documents with their candidates.
@@ -98,7 +99,7 @@ def train_extractor(
         tokenizer=tokenizer,
         max_source_tokens=settings.max_source_tokens,
         max_target_tokens=settings.max_target_tokens,
-        generate_present=not model.extracts,
+        generate_present=settings.decoder_targets == "all" or not model.extracts,
     )
     if settings.negatives == "random":
         training = (

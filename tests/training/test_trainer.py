@@ -40,6 +40,7 @@ EXTRACTOR = OPTIMISATION | {
     "phrase_pooling": "sum",
     "decoder_layers": 1,
     "decoder_learning_rate": None,
+    "decoder_targets": "absent",
     "max_target_tokens": 16,
     "documents": "all",
 }
@@ -311,6 +312,20 @@ def test_other_negatives(pairs: Any, tiny_bert: Path, tmp_path: Path, negatives:
     hard = fit(pairs, tiny_bert, tmp_path / "hard")
     assert losses(trained)[-1] < losses(trained)[0]
     assert losses(trained) != losses(hard)
+
+
+def test_the_decoder_can_learn_all_keyphrases_beside_the_scorer(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    used = {
+        targets: fit(pairs, tiny_bert, tmp_path / targets, decoder_targets=targets, documents="with_absent")
+        for targets in ("absent", "all")
+    }
+    without_absent = sum(not mined["absent_targets"] for _, mined in pairs)
+    assert without_absent > 0
+    assert used["absent"].counts["documents_used"] == len(pairs) - without_absent
+    assert used["all"].counts["documents_used"] == len(pairs)  # each has a keyphrase of either kind
+    for part in ("mle", "extraction"):
+        curve = [row[part] for row in used["all"].result.history if part in row]
+        assert curve[-1] < curve[0]
 
 
 def test_a_generator_alone_learns_present_keyphrases_too(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
