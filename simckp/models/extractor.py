@@ -81,7 +81,7 @@ class ExtractorGenerator(nn.Module):
         Args:
             input_ids: Shape (B, T).
             attention_mask: Shape (B, T).
-            labels: Target tokens, padded with -100; a document without absent keyphrases has only those; (B, L).
+            labels: Target tokens, padded with -100; a document that gives the decoder no target has only those; (B, L).
             candidate_label: Bool, shape (C,).
             **spans: The fields of :class:`simckp.models.pooling.Candidates`.
         """
