@@ -126,10 +126,7 @@ def _dvc(*arguments: str, capture: bool = False) -> str:
     return done.stdout or ""
 
 
-def main() -> None:
-    """Run comparisons by name, then collect."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    known = read_variants()
+def _arguments(known: Mapping[str, Any]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipeline.experiments", description=__doc__)
     parser.add_argument("comparisons", nargs="*", metavar="comparison", help=f"of {', '.join(known)}")
     parser.add_argument("--grid", choices=list(read_variants(GRIDS)), help="queue all its combinations, run none")
@@ -138,6 +135,14 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := [name for name in given.comparisons if name not in known]:
         parser.error(f"there is no comparison {unknown[0]!r}; experiments/variants.yaml has {', '.join(known)}")
+    return given
+
+
+def main() -> None:
+    """Run comparisons by name, then collect."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    known = read_variants()
+    given = _arguments(known)
     try:
         for name in given.comparisons:
             run_variants(name, known[name], ["--temp"] if given.temp else [])

@@ -11,13 +11,14 @@ from fastapi import FastAPI, HTTPException
 from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from simckp import __version__
 from simckp.predictor import KeyphrasePredictor, as_document
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
 from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
+from simckp.service.meters import Meters
 
 PAGE_FILES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 # Nothing of another host, nothing inline.
@@ -29,7 +30,6 @@ _PAGE_HEADERS = {
     "Cache-Control": "no-cache",
 }
 _RETRY = {"Retry-After": "1"}
-_BATCHES = (1, 2, 4, 8, 16, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
         model: Its name, for ``/health``.
         limits: What it takes.
     """
-    registry = CollectorRegistry()
-    requests = Counter("simckp_requests", "Requests for keyphrases.", ["status"], registry=registry)
-    seconds = Histogram("simckp_request_seconds", "From arrival to answer.", registry=registry)
-    sizes = Histogram("simckp_batch_documents", "Requests answered together.", buckets=_BATCHES, registry=registry)
+    meters = Meters()
     batcher: Batcher[Request, Answer] = Batcher(
-        lambda items: answers(predictor, items), largest=limits.batch, waiting=limits.waiting, observe=sizes.observe
+        lambda items: answers(predictor, items),
+        largest=limits.batch,
+        waiting=limits.waiting,
+        observe=meters.batch_documents.observe,
     )
-    Gauge("simckp_waiting", "Requests that wait.", registry=registry).set_function(lambda: batcher.waiting)
+    meters.waiting.set_function(lambda: batcher.waiting)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -80,9 +80,9 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
     async def observe(request: HTTPRequest, call: Callable[[HTTPRequest], Awaitable[Response]]) -> Response:
         if request.url.path != "/predict":
             return await call(request)
-        with seconds.time():
+        with meters.request_seconds.time():
             response = await call(request)
-        requests.labels(str(response.status_code)).inc()
+        meters.requests.labels(str(response.status_code)).inc()
         return response
 
     @app.post("/predict", responses=_refusals(limits))
@@ -105,7 +105,7 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
     @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Give counts and times for Prometheus."""
-        return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Response(generate_latest(meters.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     for name, kind in PAGE_FILES.items():
         app.add_api_route("/" if name == "page.html" else f"/{name}", _file(name, kind), include_in_schema=False)
