@@ -45,9 +45,16 @@ def items(browser: Any, kind: str) -> list[str]:
     return [item.text for item in browser.find_elements(By.CSS_SELECTOR, f"#{kind}-list li")]
 
 
+def show(browser: Any, address: str) -> None:
+    """Open the page; a browser that has just started may say that it is there before it is."""
+    browser.get(address)
+    shown = "return document.readyState === 'complete' && document.styleSheets.length > 0"
+    WebDriverWait(browser, 30).until(lambda b: b.execute_script(shown))
+
+
 def find(browser: Any, address: str) -> None:
     """Paste a text and ask, with the keyboard alone."""
-    browser.get(address)
+    show(browser, address)
     press(browser, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "text"
     browser.execute_cdp_cmd("Input.insertText", {"text": TEXT})
@@ -93,7 +100,7 @@ def test_the_slider_by_keyboard(browser: Any, address: str) -> None:
 
 
 def test_colours_have_contrast(browser: Any, address: str) -> None:
-    browser.get(address)
+    show(browser, address)
     script = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
     ink, ground = browser.execute_script(script)
     assert contrast(ink, ground) >= 7
