@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -59,7 +60,7 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
     """
     meters = Meters()
     batcher: Batcher[Request, Answer] = Batcher(
-        lambda items: answers(predictor, items),
+        partial(answers, predictor),
         largest=limits.batch,
         waiting=limits.waiting,
         observe=meters.batch_documents.observe,

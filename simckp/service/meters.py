@@ -9,6 +9,7 @@ class Meters:
     """The meters of one service, in a registry of their own.
 
     Attributes:
+        registry: What ``/metrics`` shows.
         requests: For keyphrases, by status.
         request_seconds: From arrival to answer.
         batch_documents: Requests answered together.
