@@ -94,7 +94,7 @@ class ExtractorGenerator(nn.Module):
         return {"loss": mle + self.contrastive_weight * extraction, "mle": mle, "extraction": extraction}
 
     def _likelihood(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor) -> Tensor:
-        """Run the decoder on the documents that have absent keyphrases, and only on those; 0 if none has."""
+        """Run the decoder on the documents that give it a target, and only on those; 0 if none does."""
         with_targets_B = (labels_BL != IGNORED_LABEL).any(dim=1)
         if not with_targets_B.any():
             # One token that does not count: the optimiser and every process see a gradient in every step.
