@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from simckp.data.records import Document
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import read_documents
-from simckp.records import Document
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 _VOCABULARY = 60_000

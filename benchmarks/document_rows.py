@@ -20,13 +20,13 @@ from benchmarks.corpus import SyntheticCorpus, real_documents
 from benchmarks.harness import REPEATS, Row, alternate, seconds
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import SpacyTagger, tag_documents
-from simckp.datasets import Source, write_dataset
+from simckp.data.datasets import Source, write_dataset
+from simckp.data.records import Document, Generated, Predicted, PredictedPhrase
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.execution import Engine, map_pieces
-from simckp.features.examples import extraction_examples
-from simckp.models.backbones import load_tokenizer
-from simckp.records import Document, Generated, Predicted, PredictedPhrase
+from simckp.extraction.examples import extraction_examples
+from simckp.networks.backbones import load_tokenizer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -13,9 +13,9 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel
 
 from benchmarks.corpus import real_documents
-from simckp.features.examples import ExtractionExample
-from simckp.models.extractor import ExtractorGenerator
-from simckp.models.reranker import Reranker
+from simckp.extraction.examples import ExtractionExample
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.reranking.reranker import Reranker
 
 CACHE = Path(__file__).resolve().parent / ".cache"
 DOCUMENTS = 1000
@@ -43,8 +43,8 @@ def all_examples() -> list[ExtractionExample]:
     path = CACHE / "examples.npz"
     if not path.exists():
         from simckp.candidates.mining import mine_pairs
-        from simckp.features.examples import extraction_examples
-        from simckp.models.backbones import load_tokenizer
+        from simckp.extraction.examples import extraction_examples
+        from simckp.networks.backbones import load_tokenizer
 
         documents, tagged = tagged_documents(DOCUMENTS)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=6)
@@ -76,7 +76,7 @@ def keyphrases() -> list[Any]:
     """Return the token ids of the gold keyphrases of three thousand documents, as often as they occur."""
     path = CACHE / "keyphrases.npz"
     if not path.exists():
-        from simckp.models.backbones import load_tokenizer
+        from simckp.networks.backbones import load_tokenizer
 
         names = ("kp20k_train", "kp20k_valid", "kp20k_test")
         gold = [phrase for name in names for row in real_documents(name, 1000) for phrase in row["keyphrases"]]

@@ -19,10 +19,10 @@ from typing import Any
 import httpx
 import numpy as np
 
+from simckp.data.records import Kind
 from simckp.documents.readers import Reading, corpus_files, read_documents
-from simckp.predictor import KeyphrasePredictor
-from simckp.quiet import quiet_transformers
-from simckp.records import Kind
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.runtime.quiet import quiet_transformers
 
 MODES: dict[str, Sequence[Kind]] = {"present": ["present"], "present and absent": ["present", "absent"]}
 _AT_ONCE = 32

@@ -12,15 +12,15 @@ from benchmarks.baselines import mining as mining_baseline
 from benchmarks.baselines import scoring as scoring_baseline
 from benchmarks.baselines import training as training_baseline
 from benchmarks.harness import Row, alternate, peak_memory, seconds, wait
-from simckp.features.collation import ExtractionCollator, to_device
-from simckp.features.examples import ExtractionExample, RerankingExample
+from simckp.extraction.examples import ExtractionExample, RerankingExample
 from simckp.generation.beam_search import Search, beam_search
 from simckp.generation.decoder import Precision, step_decoder
-from simckp.models.pooling import Candidates
-from simckp.models.throughput import linear_weights, matmul_peak
-from simckp.scoring import extraction_scores, reranking_scores
-from simckp.training.dropout import ByteDropout
-from simckp.training.sampling import LengthGroupedSampler
+from simckp.networks.collation import ExtractionCollator, to_device
+from simckp.networks.dropout import ByteDropout
+from simckp.networks.pooling import Candidates
+from simckp.networks.sampling import LengthGroupedSampler
+from simckp.networks.throughput import linear_weights, matmul_peak
+from simckp.prediction.scores import extraction_scores, reranking_scores
 
 PAD = 1
 
@@ -358,8 +358,8 @@ def prediction(device: str) -> Row:
     """From texts to scored present keyphrases with MiniLM: tag, mine, place on tokens, encode, score."""
     from simckp.candidates.mining import mine_pairs
     from simckp.candidates.tagging import tag_documents
-    from simckp.models.extractor import new_extractor
-    from simckp.scoring import score_present
+    from simckp.extraction.extractor import new_extractor
+    from simckp.prediction.scores import score_present
 
     documents = inputs.tagged_documents(inputs.DOCUMENTS)[0][:64]
     torch.manual_seed(0)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from simckp import datasets
+from simckp.data import datasets
 from simckp.evaluation.evaluate import absent_recall
+from simckp.extraction.extractor import load_extractor
 from simckp.generation.overgenerate import Overgenerator
-from simckp.models.backbones import best_device
-from simckp.models.extractor import load_extractor
+from simckp.networks.backbones import best_device
 from simckp.params import read_params
 
 

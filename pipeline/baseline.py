@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run
-from simckp.baselines import score_baseline
+from simckp.evaluation.baselines import score_baseline
 from simckp.params import TRAIN
 
 DOCUMENTS = Path("data/documents")

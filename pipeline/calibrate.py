@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pipeline.runner import Stage, run, write_json
-from simckp import datasets
-from simckp.calibration import calibrate_kinds
+from simckp.data import datasets
 from simckp.params import VALID
+from simckp.thresholds.calibration import calibrate_kinds
 
 
 def main(seed: str) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from simckp.provenance import md5_of
+from simckp.runtime.provenance import md5_of
 
 
 def damaged(cache: Path) -> Iterator[Path]:

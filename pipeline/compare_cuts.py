@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run, write_json
-from simckp import datasets
+from simckp.data import datasets
 from simckp.evaluation.cuts import compare_cuts
-from simckp.prediction import paired_kinds
+from simckp.thresholds.keyphrases import paired_kinds
 
 
 def main(seed: str, set_name: str) -> None:

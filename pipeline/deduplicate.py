@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.layout import prune_documents
 from pipeline.runner import Stage, progress, run
-from simckp import datasets
+from simckp.data import datasets
 from simckp.documents.deduplication import near_duplicates
 from simckp.params import TRAIN
 

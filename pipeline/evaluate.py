@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run, write_json
-from simckp import datasets
+from simckp.data import datasets
 from simckp.evaluation.evaluate import Evaluator
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from pipeline.layout import prune_baselines
 from pipeline.runner import Stage, progress, run, write_json
-from simckp import datasets
-from simckp.calibration import calibrate_kinds, of_method
+from simckp.data import datasets
+from simckp.data.records import Generated
 from simckp.evaluation.evaluate import Evaluator
 from simckp.params import VALID
-from simckp.prediction import paired_kinds, predict
-from simckp.records import Generated
+from simckp.thresholds.calibration import calibrate_kinds, of_method
+from simckp.thresholds.keyphrases import paired_kinds, predict
 
 
 def main(name: str) -> None:

@@ -19,10 +19,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from pipeline.runner import PARAMS, write_json
+from simckp.data.records import KINDS
 from simckp.errors import ParameterError, SimCKPError
 from simckp.evaluation.experiments import Experiment, flatten, overview, variants_found
 from simckp.params import parse_params, read_params
-from simckp.records import KINDS
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
 GRIDS = Path("experiments/grids.yaml")

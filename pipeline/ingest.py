@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run, write_json
-from simckp import datasets, records
+from simckp.data import datasets, records
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import Reading, corpus_files, read_documents
 from simckp.params import TRAIN, VALID

@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run, write_json
-from simckp import datasets
 from simckp.candidates.mining import Recall, mine_pairs
+from simckp.data import datasets
 
 
 def main(set_name: str) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pipeline.layout import EFFECTIVE
 from pipeline.runner import Stage, run, write_json
-from simckp import datasets
-from simckp.model_card import model_card
-from simckp.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
-from simckp.provenance import IN_MODEL, trace_running
+from simckp.data import datasets
+from simckp.prediction.model_card import model_card
+from simckp.prediction.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
+from simckp.runtime.provenance import IN_MODEL, trace_running
 
 TARGET = Path("models/simckp")
 

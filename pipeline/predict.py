@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run
-from simckp import datasets
-from simckp.calibration import of_method
+from simckp.data import datasets
 from simckp.execution import batched_rows
-from simckp.prediction import paired_kinds, predict
+from simckp.thresholds.calibration import of_method
+from simckp.thresholds.keyphrases import paired_kinds, predict
 
 
 def main(seed: str, set_name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.layout import COMPARISONS, prune_results
 from pipeline.pictures import embedding_spaces, length_curve, training_curves
 from pipeline.runner import Stage, run
-from simckp import datasets
+from simckp.data import datasets
 from simckp.evaluation.page import example, render_html, render_markdown
 from simckp.evaluation.statistics import set_statistics
 from simckp.evaluation.tables import (

@@ -19,12 +19,12 @@ from typing import IO, Any, Literal, Self
 
 from tqdm import tqdm
 
-from simckp import datasets
+from simckp.data import datasets
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
 from simckp.params import read_params
-from simckp.provenance import record, record_path
-from simckp.quiet import quiet_transformers
+from simckp.runtime.provenance import record, record_path
+from simckp.runtime.quiet import quiet_transformers
 
 PARAMS = Path("params.yaml")
 _LOG = logging.getLogger("pipeline")

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.runner import Stage, run
-from simckp.scoring import score_documents
+from simckp.prediction.scores import score_documents
 
 
 def main(seed: str, set_name: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline import training
 from pipeline.runner import Stage, run
-from simckp.training.recipes import train_extractor
+from simckp.extraction.training import train_extractor
 
 CANDIDATES = Path("data/candidates")
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pipeline import training
 from pipeline.runner import Stage, run
-from simckp.models.reranker import BeamOrder
+from simckp.extraction.training import scoring_of, train_reranker
 from simckp.params import RerankingScoring
-from simckp.training.recipes import scoring_of, train_reranker
+from simckp.reranking.reranker import BeamOrder
 
 
 def main(seed: str) -> None:

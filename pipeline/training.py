@@ -11,11 +11,11 @@ import torch
 
 from pipeline.layout import CURVES, curve_path
 from pipeline.runner import PARAMS, Stage, is_leader, progress, write_csv, write_json
-from simckp import datasets
+from simckp.data import datasets
 from simckp.execution import available_cores
-from simckp.models.reranker import BeamOrder
+from simckp.extraction.training import Run, Trained
 from simckp.params import TRAIN, VALID, read_params
-from simckp.training.recipes import Run, Trained
+from simckp.reranking.reranker import BeamOrder
 
 DUPLICATES = Path("data/duplicates")
 _DOCUMENTS = Path("data/documents")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pipeline.layout import space_path
 from pipeline.runner import Stage, run, write_csv
-from simckp import datasets
-from simckp.embedding_space import embedding_space, shows_most
+from simckp.data import datasets
+from simckp.evaluation.embedding_space import embedding_space, shows_most
 from simckp.evaluation.figures import Point, space_figure
-from simckp.prediction import paired_kinds
+from simckp.thresholds.keyphrases import paired_kinds
 
 
 def main(seed: str) -> None:

@@ -10,5 +10,5 @@ __all__ = ["KeyphrasePredictor"]
 def __getattr__(name: str) -> Any:
     """Load the predictor when it is asked for: with its networks it takes seconds, which no stage should wait for."""
     if name == "KeyphrasePredictor":
-        return importlib.import_module("simckp.predictor").KeyphrasePredictor
+        return importlib.import_module("simckp.prediction.predictor").KeyphrasePredictor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ from rich.table import Table
 from simckp.commands import data
 from simckp.commands.display import provenance_tree, show_keyphrases
 from simckp.commands.options import Encoding, Fields, Format, Source, given_documents
+from simckp.data.records import KINDS
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
@@ -22,9 +23,8 @@ from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.others import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.tables import FIGURES, with_interval
-from simckp.provenance import trace
-from simckp.quiet import quiet_transformers
-from simckp.records import KINDS
+from simckp.runtime.provenance import trace
+from simckp.runtime.quiet import quiet_transformers
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
 app.add_typer(data.app, name="data")
@@ -51,8 +51,8 @@ def predict(
     resume: Annotated[bool, typer.Option(help="Go on with an unfinished Parquet output.")] = False,
 ) -> None:
     """Give the keyphrases of documents: a table on a terminal, JSON lines in a pipe, or a file."""
-    from simckp.outputs import identifier, write_csv, write_jsonl, write_parquet
-    from simckp.predictor import KeyphrasePredictor
+    from simckp.prediction.outputs import identifier, write_csv, write_jsonl, write_parquet
+    from simckp.prediction.predictor import KeyphrasePredictor
 
     if output is not None and output.suffix not in _FORMATS_OUT:
         raise typer.BadParameter(f"{output}: expected one of {', '.join(_FORMATS_OUT)}", param_hint="--output")
@@ -149,8 +149,8 @@ def explain(
     most: Annotated[int, typer.Option(min=1, help="Candidates shown.")] = 20,
 ) -> None:
     """Say of one document why a phrase was or was not a candidate: words, tags, rule, score, threshold."""
-    from simckp.explanation import explain_document
-    from simckp.predictor import KeyphrasePredictor
+    from simckp.prediction.explain import explain_document
+    from simckp.prediction.predictor import KeyphrasePredictor
 
     quiet_transformers()
     raw = next(given_documents(source, format, field, encoding), None)
@@ -193,7 +193,7 @@ def serve(
         from simckp.service.app import Limits, create_app
     except ImportError as error:
         raise SimCKPError(f"the service needs pip install 'simckp[serve]' ({error})") from error
-    from simckp.predictor import KeyphrasePredictor
+    from simckp.prediction.predictor import KeyphrasePredictor
 
     quiet_transformers()
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)

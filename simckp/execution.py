@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from simckp import datasets
+from simckp.data import datasets
 from simckp.errors import SimCKPError
 
 Rows = list[Any]

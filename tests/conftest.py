@@ -9,8 +9,8 @@ from hypothesis import settings
 
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
-from simckp.models.extractor import new_extractor
-from simckp.records import Document, Mined, Tagged
+from simckp.data.records import Document, Mined, Tagged
+from simckp.extraction.extractor import new_extractor
 
 # The first call of a property may load a library; machines are noisy.
 settings.register_profile("project", deadline=None)

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from pipeline.layout import EFFECTIVE
 from pipeline.runner import imported_files
 from simckp.params import WITHOUT_EFFECT, Params
-from simckp.provenance import record_path
+from simckp.runtime.provenance import record_path
 from tests.conftest import REPOSITORY
 from tools.sync_deps import synchronised
 

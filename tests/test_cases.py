@@ -12,18 +12,18 @@ import pytest
 
 from simckp.candidates.mining import mine
 from simckp.candidates.tagging import tag_documents
+from simckp.data.records import Document, Generated, Mined, Predicted
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument, Reading, read_documents
 from simckp.errors import InputError
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.matching import count_matches, score_document
 from simckp.evaluation.profiles import PROFILES
-from simckp.models.backbones import load_tokenizer
+from simckp.networks.backbones import load_tokenizer
 from simckp.params import Tagger
-from simckp.predictor import KeyphrasePredictor
-from simckp.records import Document, Generated, Mined, Predicted
+from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.text import candidate_key, scoring_key, stems
-from tests.test_predictor import make_folder, same
+from tests.prediction.test_predictor import make_folder, same
 
 CASES = Path(__file__).resolve().parents[2] / "shared/cases/inputs.jsonl"
 pytestmark = pytest.mark.skipif(not CASES.is_file(), reason="the cases are not here")

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file
 from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel
 
-from simckp.features.collation import ExtractionCollator, RerankingCollator
-from simckp.features.examples import ExtractionExample, RerankingExample
-from simckp.models.extractor import ExtractorGenerator
-from simckp.models.pooling import Candidates
-from simckp.models.reranker import Reranker
+from simckp.extraction.examples import ExtractionExample, RerankingExample
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.networks.collation import ExtractionCollator, RerankingCollator
+from simckp.networks.pooling import Candidates
+from simckp.reranking.reranker import Reranker
 from tests.conftest import SHARED
 
 GOLDEN = SHARED / "golden" / "parity"

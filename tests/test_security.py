@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from simckp.cli import app
 from tests.conftest import REPOSITORY
-from tests.test_predictor import make_folder
+from tests.prediction.test_predictor import make_folder
 
 SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=alert(1)>"
 CODE = [path for name in ("simckp", "pipeline", "benchmarks", "tools") for path in (REPOSITORY / name).rglob("*.py")]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from simckp.records import Document, Mined
+from simckp.data.records import Document, Mined
 
 
 def token_sets(rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_tokens: int) -> list[list[set[int]]]:

@@ -5,7 +5,7 @@ from nltk.stem.porter import PorterStemmer
 from nltk.tree import Tree
 
 from simckp.candidates.mining import TagSet, tag_set
-from simckp.records import Candidate, Document, Mined, Span, Tagged
+from simckp.data.records import Candidate, Document, Mined, Span, Tagged
 from simckp.text import single_spaced, tokens
 
 _LETTERS = {

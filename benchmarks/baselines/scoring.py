@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.training import dense_masks
-from simckp.features.collation import ExtractionCollator, to_device
-from simckp.features.examples import ExtractionExample, Integers, RerankingExample
-from simckp.models.extractor import ExtractorGenerator
-from simckp.models.reranker import Reranker
+from simckp.extraction.examples import ExtractionExample, Integers, RerankingExample
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.networks.collation import ExtractionCollator, to_device
+from simckp.reranking.reranker import Reranker
 
 _BATCH = 16
 _PHRASE_TOKENS = 32

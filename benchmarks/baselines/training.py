@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simckp.models.extractor import ExtractorGenerator
-from simckp.models.losses import absent_likelihood_loss
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.networks.losses import absent_likelihood_loss
 
 
 def dense_masks(batch: dict[str, Tensor], documents: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,8 +9,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from simckp.predictor import KeyphrasePredictor, Text
-from simckp.records import KINDS, Kind
+from simckp.data.records import KINDS, Kind
+from simckp.prediction.predictor import KeyphrasePredictor, Text
 
 Value = Literal["score", "binary"]
 
@@ -21,7 +21,7 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     Args:
         model: A model folder, or a hub id.
         value: What stands in the matrix: the ``score`` by which a keyphrase was chosen, or 1 (``binary``).
-        top_k: See :meth:`~simckp.predictor.KeyphrasePredictor.__call__`, as for the next three.
+        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`, as for the next three.
         threshold: See there.
         kinds: See there.
         batch_size: See there.

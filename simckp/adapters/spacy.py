@@ -7,10 +7,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from simckp.records import KINDS, Kind
+from simckp.data.records import KINDS, Kind
 
 if TYPE_CHECKING:  # spaCy imports this module to learn what factories there are: the networks must wait
-    from simckp.predictor import KeyphrasePredictor, Keyphrases
+    from simckp.prediction.predictor import KeyphrasePredictor, Keyphrases
 
 NAME = "simckp"
 DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds": list(KINDS)}
@@ -24,7 +24,7 @@ class KeyphraseComponent:
 
     Args:
         predictor: Gives the keyphrases.
-        top_k: See :meth:`~simckp.predictor.KeyphrasePredictor.__call__`, as for the next two.
+        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`, as for the next two.
         threshold: See there.
         kinds: See there.
     """
@@ -54,7 +54,7 @@ def make_component(
     nlp: Language, name: str, model: str, top_k: int | None, threshold: float | None, kinds: list[Kind]
 ) -> KeyphraseComponent:
     """Return the component with the model of a folder or of the hub."""
-    from simckp.predictor import KeyphrasePredictor
+    from simckp.prediction.predictor import KeyphrasePredictor
 
     predictor = KeyphrasePredictor.from_pretrained(model)
     return KeyphraseComponent(predictor, top_k=top_k, threshold=threshold, kinds=kinds)

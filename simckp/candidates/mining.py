@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import IntFlag
 from functools import lru_cache
 
-from simckp.memory import collector_paused
-from simckp.records import Candidate, Document, Mined, Span, Tagged
+from simckp.data.records import Candidate, Document, Mined, Span, Tagged
+from simckp.runtime.memory import collector_paused
 from simckp.text import (
     StemmedText,
     candidate_key,

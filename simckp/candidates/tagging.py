@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from simckp.candidates.alignment import Word, code_point_offsets, join_compounds
+from simckp.data.records import Document, Tagged
 from simckp.errors import SimCKPError
 from simckp.params import Tagger
-from simckp.records import Document, Tagged
 
 _CORENLP_TIMEOUT_SECONDS = 120.0
 _SPACY_BATCH = 32

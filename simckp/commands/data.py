@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from simckp.commands.options import Encoding, Fields, Format, Source, given_documents
-from simckp.documents.catalogue import PUBLIC_SETS
+from simckp.data.records import Document, Dropped
 from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.fetching import ask_hub, check_fetched, fetch, public_set
 from simckp.errors import SimCKPError
 from simckp.evaluation.statistics import set_statistics
-from simckp.hub import is_offline
-from simckp.records import Document, Dropped
+from simckp.hub.access import is_offline
+from simckp.hub.catalogue import PUBLIC_SETS
+from simckp.hub.fetching import ask_hub, check_fetched, fetch, public_set
 
 app = typer.Typer(no_args_is_help=True, help="Files of documents.")
 _PROBLEMS_SHOWN = 5

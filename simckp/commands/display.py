@@ -27,7 +27,7 @@ def show_keyphrases(found: Iterable[tuple[str, Any]]) -> None:
 
 
 def provenance_tree(found: Mapping[str, Any]) -> Tree:
-    """Draw the chain that :func:`simckp.provenance.trace` found."""
+    """Draw the chain that :func:`simckp.runtime.provenance.trace` found."""
     return _branch(found, found["path"], set())
 
 

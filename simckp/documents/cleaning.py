@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from typing_extensions import TypeIs
 
+from simckp.data.records import Document, Dropped
 from simckp.documents.readers import RawDocument
 from simckp.errors import InputError
-from simckp.records import Document, Dropped
 from simckp.text import has_letter_or_digit, scoring_key, single_spaced
 
 Policy = Literal["per_keyphrase", "published"]

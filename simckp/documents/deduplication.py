@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from datasketch import MinHash, MinHashLSH
 
-from simckp.records import Document, Duplicate
+from simckp.data.records import Document, Duplicate
 from simckp.text import tokens
 
 # LSH proposes with a margin, the exact similarity decides: a missed pair costs more than a false one.

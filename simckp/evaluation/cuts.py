@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from simckp.calibration import document_cut, ranking
+from simckp.data.records import Document, Kind, Scored, Threshold
 from simckp.evaluation.bootstrap import corpus_metrics
 from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
-from simckp.records import Document, Kind, Scored, Threshold
-from simckp.selection import count_selected, oracle_cut
+from simckp.thresholds.calibration import document_cut, ranking
+from simckp.thresholds.selection import count_selected, oracle_cut
 
 ORACLE = "oracle"
 Cut = tuple[str, int]

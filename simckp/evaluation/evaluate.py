@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from simckp.data.records import KINDS, Document, DocumentMetrics, Generated, Kind, Predicted
 from simckp.evaluation.bootstrap import corpus_metrics, mean_interval
 from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
-from simckp.records import KINDS, Document, DocumentMetrics, Generated, Kind, Predicted
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 
 Metrics = dict[str, dict[str, float]]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from simckp.data.records import KINDS
 from simckp.evaluation.tables import FIGURES, MISSING, Table, figure
 from simckp.params import WITHOUT_EFFECT
-from simckp.records import KINDS
 
 Variants = Mapping[str, Mapping[str, Any]]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from simckp.data.records import KINDS, Kind
 from simckp.evaluation.profiles import K, Profile
-from simckp.records import KINDS, Kind
 from simckp.text import StemmedText, is_present
 
 Stems = tuple[str, ...]

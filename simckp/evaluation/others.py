@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from simckp.data.records import KINDS, Document, Generated, Predicted, PredictedPhrase
 from simckp.documents.formats import read_records
 from simckp.errors import InputError
-from simckp.records import KINDS, Document, Generated, Predicted, PredictedPhrase
 
 _RANKED = ("phrases", "predictions", "keyphrases", "keywords")
 

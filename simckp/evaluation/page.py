@@ -8,10 +8,10 @@ from typing import Any
 
 from jinja2 import Environment
 
+from simckp.data.records import Document, Predicted
 from simckp.evaluation.figures import Curve
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.tables import Table
-from simckp.records import Document, Predicted
 from simckp.text import scoring_key
 
 

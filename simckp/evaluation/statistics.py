@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from simckp.records import Document
+from simckp.data.records import Document
 from simckp.text import StemmedText, split_by_presence, stems, tokens
 
 

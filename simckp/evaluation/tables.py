@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simckp.records import KINDS
+from simckp.data.records import KINDS
 
 FIGURES = ("F1@5", "F1@M")
 OURS = "this run"

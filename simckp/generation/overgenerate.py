@@ -12,16 +12,16 @@ from typing import Any
 
 import torch
 
+from simckp.data.records import Document, Generated, GeneratedPhrase
 from simckp.errors import SimCKPError
-from simckp.features.collation import by_length, pad
-from simckp.features.examples import Encoded, TextEncoder
+from simckp.extraction.examples import Encoded, TextEncoder
+from simckp.extraction.extractor import ExtractorGenerator, load_extractor
 from simckp.generation.beam_search import Search, Sequence, beam_search
 from simckp.generation.decoder import step_decoder
-from simckp.models.backbones import SEPARATOR, best_device
-from simckp.models.extractor import ExtractorGenerator, load_extractor
-from simckp.models.throughput import linear_weights, matmul_peak
+from simckp.networks.backbones import SEPARATOR, best_device
+from simckp.networks.collation import by_length, pad
+from simckp.networks.throughput import linear_weights, matmul_peak
 from simckp.params import Generation
-from simckp.records import Document, Generated, GeneratedPhrase
 from simckp.text import (
     StemmedText,
     has_letter_or_digit,

@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from simckp import __version__
-from simckp.predictor import KeyphrasePredictor, as_document
+from simckp.prediction.predictor import KeyphrasePredictor, as_document
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
 from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut

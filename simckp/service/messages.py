@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from simckp.records import KINDS, Kind
+from simckp.data.records import KINDS, Kind
 
 LONGEST_TEXT = 400_000
 MOST_PHRASES = 10_000

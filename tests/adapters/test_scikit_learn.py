@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from simckp.adapters.scikit_learn import KeyphraseVectorizer
-from simckp.predictor import KeyphrasePredictor
-from tests.test_predictor import TEXTS, make_folder
+from simckp.prediction.predictor import KeyphrasePredictor
+from tests.prediction.test_predictor import TEXTS, make_folder
 
 
 @pytest.fixture(scope="module")

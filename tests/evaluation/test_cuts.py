@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from simckp.calibration import same_for_all
+from simckp.data.records import Document, Scored, ScoredPhrase
 from simckp.evaluation.cuts import compare_cuts
-from simckp.records import Document, Scored, ScoredPhrase
+from simckp.thresholds.calibration import same_for_all
 from tests.conftest import make_document
 
 TEXT = "alpha beta gamma delta epsilon zeta eta theta"

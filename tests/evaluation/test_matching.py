@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from simckp.data.records import KINDS, Generated, GeneratedPhrase, Kind, Predicted, PredictedPhrase
 from simckp.evaluation.bootstrap import corpus_metrics
 from simckp.evaluation.evaluate import Evaluator, absent_recall
 from simckp.evaluation.matching import DocumentScore, score_document
 from simckp.evaluation.profiles import PROFILES, white_space_stems
-from simckp.records import KINDS, Generated, GeneratedPhrase, Kind, Predicted, PredictedPhrase
 from tests.conftest import make_document
 
 # Case c16: the figures are those that three published scripts gave.

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from simckp.data.records import Predicted, PredictedPhrase
 from simckp.evaluation.figures import training_curve
 from simckp.evaluation.page import example, render_html, render_markdown, segments
 from simckp.evaluation.statistics import set_statistics
@@ -17,7 +18,6 @@ from simckp.evaluation.tables import (
     result_tables,
     statistics_table,
 )
-from simckp.records import Predicted, PredictedPhrase
 from tests.conftest import make_document
 
 

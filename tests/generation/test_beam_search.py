@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from simckp.errors import SimCKPError
-from simckp.features.examples import TextEncoder
+from simckp.extraction.examples import TextEncoder
 from simckp.generation.beam_search import _log_sum_exp
 from simckp.generation.overgenerate import Overgenerator
 from simckp.params import Generation

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import torch
 
-from simckp.features.examples import TextEncoder
+from simckp.extraction.examples import TextEncoder
 from simckp.generation.beam_search import Sequence
 from simckp.generation.overgenerate import Overgenerator, unique_phrases
-from simckp.models.backbones import SEPARATOR
+from simckp.networks.backbones import SEPARATOR
 from simckp.params import Generation
 from tests.conftest import make_document
 

@@ -11,9 +11,10 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from simckp import KeyphrasePredictor, datasets
+from simckp import KeyphrasePredictor
 from simckp.cli import app
-from simckp.provenance import trace
+from simckp.data import datasets
+from simckp.runtime.provenance import trace
 from tests.pipeline.conftest import copied
 from tests.pipeline.project import edit, files, kill, make_project, run, stages_run, start
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.test_predictor import make_folder
+from tests.prediction.test_predictor import make_folder
 
 
 @pytest.fixture(scope="session")

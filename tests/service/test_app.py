@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
-from simckp.predictor import KeyphrasePredictor
+from simckp.prediction.predictor import KeyphrasePredictor
+from tests.prediction.test_predictor import TEXTS
 from tests.service.conftest import served
-from tests.test_predictor import TEXTS
 
 CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance]
 

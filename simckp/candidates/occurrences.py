@@ -1,0 +1,79 @@
+"""Say why a phrase of a text was or was not a candidate: Algorithm 1 spelled out for one place."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simckp.candidates.mining import MAY_END, MAY_START, TagSet, tag_set
+from simckp.data.records import Tagged
+from simckp.text import candidate_key, has_letter_or_digit
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One place where a phrase stands.
+
+    Attributes:
+        start: First character.
+        end: Character after the last.
+        words: Its words.
+        tags: Their treebank tags.
+        verdict: ``candidate``, or the rule that it breaks.
+    """
+
+    start: int
+    end: int
+    words: list[str]
+    tags: list[str]
+    verdict: str
+
+
+def explain_phrase(phrase: str, tagged: Tagged, *, max_words: int) -> list[Occurrence]:
+    """Return every place where a phrase stands, by stem, with the rule of Algorithm 1 that decided.
+
+    An empty list: the words do not stand together in the text.
+    """
+    key = candidate_key(phrase)
+    keys = [candidate_key(word) for word in tagged["words"]]
+    return [
+        Occurrence(
+            start=tagged["starts"][first],
+            end=tagged["ends"][last - 1],
+            words=tagged["words"][first:last],
+            tags=tagged["tags"][first:last],
+            verdict=_verdict(tagged["words"][first:last], tagged["tags"][first:last], key, max_words),
+        )
+        for first, last in _places(key, keys)
+    ]
+
+
+def _places(key: str, keys: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the shortest word ranges whose keys join to a phrase's; words without a key (joints) may lie between."""
+    for first, own in enumerate(keys):
+        if not own or not key.startswith(own):
+            continue
+        joined = ""
+        for last in range(first, len(keys)):
+            joined = " ".join(filter(None, (joined, keys[last])))
+            if joined == key:
+                yield first, last + 1
+                break
+            if not key.startswith(joined):
+                break
+
+
+def _verdict(words: list[str], tags: list[str], key: str, max_words: int) -> str:
+    if not has_letter_or_digit(key):
+        return "has no letter and no digit"
+    sets = list(map(tag_set, tags))
+    for word, tag, kind in zip(words, tags, sets, strict=True):
+        if kind == TagSet.OUTSIDE:
+            return f"{word!r} ({tag}) is in no tag set: it ends a phrase"
+    if len(words) > max_words:
+        return f"{len(words)} words are more than mining.max_words = {max_words}"
+    if not sets[0] & MAY_START:
+        return f"{words[0]!r} ({tags[0]}) may not start a phrase"
+    if len(words) == 1 and not sets[0] & TagSet.INDEPENDENT:
+        return f"{words[0]!r} ({tags[0]}) is no phrase alone"
+    if not sets[-1] & MAY_END:
+        return f"{words[-1]!r} ({tags[-1]}) may not end a phrase"
+    return "candidate"

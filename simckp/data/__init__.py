@@ -1,0 +1,1 @@
+"""The data sets between the stages: row types, schemas, shards."""

@@ -1,0 +1,253 @@
+"""Read and write data sets.
+
+A data set is a folder of shards ``part-00000.parquet`` ... with a fixed number of rows each, in document order,
+zstd-compressed, and byte-identical when written twice. The schema's name and version stand in each file's metadata.
+"""
+
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from simckp.data.records import NAME_KEY, VERSION, VERSION_KEY, schema
+from simckp.errors import InputError
+from simckp.runtime.memory import collector_paused
+
+_LOG = logging.getLogger(__name__)
+
+
+@collector_paused()
+def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
+    """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
+    table = pa.Table.from_pylist(rows, schema=schema(name))
+    with _whole_or_absent(path) as temporary, temporary.open("wb") as sink:
+        # Checksums: neither Parquet nor its compression would notice a bit that the disk has changed.
+        pq.write_table(
+            table, sink, compression="zstd", use_dictionary=False, store_schema=True, write_page_checksum=True
+        )
+        sink.flush()
+        os.fsync(sink.fileno())
+
+
+@contextmanager
+def _whole_or_absent(path: Path) -> Iterator[Path]:
+    """Yield a temporary name that becomes ``path`` if all goes well, and is gone if not."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_dataset(folder: Path, rows: Iterable[Any], *, name: str, shard_rows: int) -> int:
+    """Write ``rows`` as shards of ``shard_rows`` rows and return their number; holds one shard in memory.
+
+    An earlier data set in ``folder`` is replaced. A data set without rows gets one empty shard, so that its schema
+    can always be read.
+    """
+    _empty(folder)
+    iterator, written = iter(rows), 0
+    for index in range(1 << 30):
+        shard = list(islice(iterator, shard_rows))
+        if not shard and index:
+            break
+        write_shard(folder / f"part-{index:05d}.parquet", shard, name=name)
+        written += len(shard)
+        if len(shard) < shard_rows:
+            break
+    return written
+
+
+def join_shards(folder: Path, pieces: Iterable[Path], *, name: str, shard_rows: int) -> int:
+    """Write the rows of several Parquet files, in order, as a data set, and return their number.
+
+    A file that has exactly a shard's rows where a shard begins is copied as it is; its bytes are those that writing
+    would give.
+    """
+    _empty(folder)
+    written, index = 0, 0
+    waiting: list[Any] = []
+
+    def flush(rows: list[Any]) -> None:
+        nonlocal written, index
+        write_shard(folder / f"part-{index:05d}.parquet", rows, name=name)
+        written, index = written + len(rows), index + 1
+
+    for piece in pieces:
+        count = int(pq.read_metadata(piece).num_rows)
+        if not waiting and count == shard_rows:
+            with _whole_or_absent(folder / f"part-{index:05d}.parquet") as temporary:
+                shutil.copyfile(piece, temporary)
+            written, index = written + count, index + 1
+            continue
+        waiting += read_shard(piece, name=name)
+        while len(waiting) >= shard_rows:
+            flush(waiting[:shard_rows])
+            waiting = waiting[shard_rows:]
+    if waiting or not index:
+        flush(waiting)
+    return written
+
+
+def _empty(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.iterdir():
+        stale.unlink()
+
+
+def shards(folder: Path) -> list[Path]:
+    """Return the shards of a data set in order.
+
+    Raises:
+        InputError: The folder is missing or empty, or a shard is missing between others.
+    """
+    found = sorted(folder.glob("part-*.parquet"))
+    if not found:
+        raise InputError(folder, None, None, "no data set here (no part-*.parquet); run the stage that makes it")
+    expected = [folder / f"part-{index:05d}.parquet" for index in range(len(found))]
+    if found != expected:
+        missing = next(wanted for wanted in expected if wanted not in found)
+        raise InputError(missing, None, None, "this shard is missing; delete the folder and run its stage again")
+    return found
+
+
+@collector_paused()
+def read_shard(path: Path, *, name: str) -> list[Any]:
+    """Return the rows of one Parquet file.
+
+    Raises:
+        InputError: The file is damaged, or holds another data set or version than ``name``.
+    """
+    try:
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    except (pa.ArrowException, OSError, ValueError) as error:  # a changed bit has many consequences
+        raise _damaged(path, error) from error
+    metadata = table.schema.metadata or {}
+    found = tuple(metadata.get(key, b"?").decode(errors="replace") for key in (NAME_KEY, VERSION_KEY))
+    if found != (name, VERSION):
+        message = f"holds data set {found[0]!r} version {found[1]}, expected {name!r} version {VERSION}"
+        raise InputError(path, None, None, message)
+    if not table.schema.equals(schema(name)):
+        raise _damaged(path, "its columns are not those of its data set")
+    try:
+        rows: list[Any] = table.to_pylist()
+    except ValueError as error:
+        raise _damaged(path, error) from error
+    return rows
+
+
+def _damaged(path: Path, reason: object) -> InputError:
+    return InputError(path, None, None, f"cannot be read ({reason}); delete it and run its stage again")
+
+
+def is_whole(path: Path, *, name: str) -> bool:
+    """Say whether there is such a file and :func:`read_shard` can read it; a damaged one is logged."""
+    if not path.exists():
+        return False
+    try:
+        read_shard(path, name=name)
+    except InputError as error:
+        _LOG.warning("%s; computed again", error)
+        return False
+    return True
+
+
+def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
+    """Yield the rows of a data set in order, one shard in memory at a time.
+
+    Raises:
+        InputError: See :func:`shards` and :func:`read_shard`.
+    """
+    for path in shards(folder):
+        yield from read_shard(path, name=name)
+
+
+def count_rows(folder: Path) -> int:
+    """Return the number of rows of a data set from the shards' footers."""
+    return sum(int(pq.read_metadata(path).num_rows) for path in shards(folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows of one data set, or of several of the same documents side by side; picklable, read piece by piece.
+
+    Attributes:
+        parts: Folder and name of each data set.
+    """
+
+    parts: tuple[tuple[Path, str], ...]
+
+    def count(self) -> int:
+        """Return the number of rows of the first data set."""
+        return count_rows(self.parts[0][0])
+
+    def read(self, start: int, stop: int) -> list[Any]:
+        """Return rows ``[start, stop)``: those of the one data set, or a tuple of rows for each document.
+
+        Raises:
+            InputError: See :func:`shards`, :func:`read_shard` and :func:`aligned`.
+        """
+        columns = [_read_range(folder, name, start, stop) for folder, name in self.parts]
+        if len(columns) == 1:
+            return columns[0]
+        return list(_side_by_side(columns, [str(folder) for folder, _ in self.parts], start))
+
+
+def _read_range(folder: Path, name: str, start: int, stop: int) -> list[Any]:
+    found: list[Any] = []
+    first = 0
+    for path in shards(folder):
+        if first >= stop:
+            break
+        last = first + int(pq.read_metadata(path).num_rows)
+        if last > start:
+            found += read_shard(path, name=name)[max(0, start - first) : stop - first]
+        first = last
+    return found
+
+
+def total_lengths(folder: Path, columns: dict[str, str], *, name: str) -> dict[str, int]:
+    """Return how many items the lists of some columns hold in all rows, without making rows of them.
+
+    Args:
+        folder: Of the data set.
+        columns: For each column of lists, the leaf to read of it, for example ``phrases.list.element.label``.
+        name: Of the data set.
+    """
+    totals = dict.fromkeys(columns, 0)
+    for path in shards(folder):
+        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(columns.values()))
+        for column in columns:
+            totals[column] += int(pc.sum(pc.list_value_length(table[column])).as_py() or 0)
+    return totals
+
+
+def aligned(*folders_and_names: tuple[Path, str]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of several data sets of the same documents side by side.
+
+    Raises:
+        InputError: The data sets do not hold the same ids in the same order.
+    """
+    streams = [read_dataset(folder, name=name) for folder, name in folders_and_names]
+    yield from _side_by_side(streams, [str(folder) for folder, _ in folders_and_names], 0)
+
+
+def _side_by_side(streams: Iterable[Iterable[Any]], folders: list[str], start: int) -> Iterator[tuple[Any, ...]]:
+    missing = object()
+    for number, rows in enumerate(zip_longest(*streams, fillvalue=missing), start=start + 1):
+        ids = {None if row is missing else row["id"] for row in rows}
+        if len(ids) != 1:
+            found = sorted("no document" if one is None else one for one in ids)
+            message = f"{', '.join(folders)} hold different documents: {found}"
+            raise InputError(Path(folders[-1]), number, "id", message)
+        yield rows

@@ -1,0 +1,1 @@
+"""Stage 1: the extractor-generator (section 4.2)."""

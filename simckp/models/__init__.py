@@ -1,1 +1,0 @@
-"""The two networks and the pieces they are made of."""

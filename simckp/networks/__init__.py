@@ -1,0 +1,1 @@
+"""What both networks share: backbones, tokens, pooling, losses, training."""

@@ -1,0 +1,110 @@
+"""Document and phrase embeddings from token states, without a ``candidates x tokens`` mask.
+
+Shapes: B documents, T tokens, D hidden size, S spans, C candidates, P tokens of all spans, R = B * (T + 1) rows of
+running sums.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from simckp.networks.losses import segment_logsumexp
+from simckp.params import PhrasePooling, TextPooling
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of a batch, flat, as token spans; the spans of a candidate must not overlap.
+
+    Attributes:
+        span_document_S: Document of each span, shape (S,).
+        span_start_S: First token of each span, shape (S,).
+        span_end_S: Token after the last of each span, shape (S,).
+        span_candidate_S: Candidate of each span, in [0, C), shape (S,).
+        candidate_document_C: Document of each candidate, shape (C,).
+    """
+
+    span_document_S: Tensor
+    span_start_S: Tensor
+    span_end_S: Tensor
+    span_candidate_S: Tensor
+    candidate_document_C: Tensor
+
+    def __len__(self) -> int:
+        """Return C."""
+        return len(self.candidate_document_C)
+
+    def lengths(self) -> Tensor:
+        """Return the tokens of each candidate in all its spans, shape (C,), float32."""
+        length_S = (self.span_end_S - self.span_start_S).float()
+        return length_S.new_zeros(len(self)).index_add(0, self.span_candidate_S, length_S)
+
+
+def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling) -> Tensor:
+    """Return phrase embeddings over the union of each candidate's spans, shape (C, D), float32.
+
+    ``sum`` is the paper's; ``mean``, ``max`` and ``logsumexp`` are the further ones of the authors' code.
+    """
+    if how in ("sum", "mean"):
+        sum_CD = sum_spans(hidden_BTD, candidates)
+        return sum_CD if how == "sum" else sum_CD / candidates.lengths().clamp(min=1.0)[:, None]
+    token_PD, candidate_P = _span_tokens(hidden_BTD, candidates)
+    if how == "logsumexp":
+        return segment_logsumexp(token_PD, candidate_P, len(candidates))
+    zero_CD = token_PD.new_zeros(len(candidates), token_PD.shape[1])
+    return zero_CD.scatter_reduce(0, candidate_P[:, None].expand_as(token_PD), token_PD, "amax", include_self=False)
+
+
+def _span_tokens(hidden_BTD: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
+    """Return the state of every token of every span, (P, D) in float32, and its candidate, (P,)."""
+    row_S = candidates.span_document_S * hidden_BTD.shape[1] + candidates.span_start_S
+    row_P, span_P = expand_spans(row_S, candidates.span_end_S - candidates.span_start_S)
+    return hidden_BTD.float().flatten(0, 1).index_select(0, row_P), candidates.span_candidate_S[span_P]
+
+
+def expand_spans(row_S: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows ``row_S, row_S + 1 ...`` of spans of ``length_S`` rows, and the span of each, both (P,)."""
+    span_P = torch.arange(len(length_S), device=length_S.device).repeat_interleave(length_S)
+    offset_P = torch.arange(len(span_P), device=length_S.device) - (length_S.cumsum(0) - length_S)[span_P]
+    return row_S[span_P] + offset_P, span_P
+
+
+def sum_spans(hidden_BTD: Tensor, candidates: Candidates) -> Tensor:
+    """Sum the token states of each candidate over the union of its spans (Choi et al. 2023, section 4.2).
+
+    A span's sum is the difference of two running sums, taken in float32; a candidate's is the sum over its spans.
+
+    Args:
+        hidden_BTD: Token states of the encoder, shape (B, T, D).
+        candidates: The spans.
+
+    Returns:
+        Phrase embeddings of shape (C, D), float32; zero for a candidate without spans.
+    """
+    running_BTD = functional.pad(hidden_BTD.float().cumsum(dim=1), (0, 0, 1, 0))
+    # index_select, not advanced indexing: the gradient of the latter adds up in any order, so runs would differ.
+    running_RD = running_BTD.flatten(0, 1)
+    row_S = candidates.span_document_S * running_BTD.shape[1]
+    sum_SD = running_RD.index_select(0, row_S + candidates.span_end_S)
+    sum_SD = sum_SD - running_RD.index_select(0, row_S + candidates.span_start_S)
+    return sum_SD.new_zeros(len(candidates), sum_SD.shape[1]).index_add(0, candidates.span_candidate_S, sum_SD)
+
+
+def pool_texts(hidden_BTD: Tensor, attention_mask_BT: Tensor, how: TextPooling) -> Tensor:
+    """Return one embedding a text, shape (B, D), float32.
+
+    ``first`` is the state of the first token (the paper); ``mean`` and ``max`` run over the real tokens.
+    """
+    if how == "first":
+        return hidden_BTD[:, 0].float()
+    states_BTD, real_BT1 = hidden_BTD.float(), attention_mask_BT.bool()[..., None]
+    if how == "max":
+        return states_BTD.masked_fill(~real_BT1, torch.finfo(states_BTD.dtype).min).amax(dim=1)
+    return states_BTD.masked_fill(~real_BT1, 0.0).sum(dim=1) / real_BT1.sum(dim=1)
+
+
+def paired_cosine(first_CD: Tensor, second_CD: Tensor) -> Tensor:
+    """Return the cosine similarity of each row pair, shape (C,), float32."""
+    return torch.cosine_similarity(first_CD.float(), second_CD.float(), dim=-1)

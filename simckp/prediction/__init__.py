@@ -1,0 +1,1 @@
+"""A trained model in one folder, and keyphrases of new texts."""

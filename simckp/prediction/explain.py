@@ -1,0 +1,68 @@
+"""Explain the keyphrases of one document line by line: what was scored, what was cut, and what was never mined."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from simckp.candidates.occurrences import explain_phrase
+from simckp.data.records import Scored
+from simckp.prediction.predictor import KeyphrasePredictor, Text, as_document
+from simckp.text import candidate_key, scoring_key
+from simckp.thresholds.calibration import document_cut
+from simckp.thresholds.selection import count_selected
+
+
+def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequence[str], most: int) -> Iterator[str]:
+    """Yield lines for people.
+
+    Args:
+        predictor: The model.
+        text: The document.
+        phrases: Phrases to explain; none for the document's best candidates.
+        most: Best candidates shown of each kind.
+    """
+    document = as_document(text, 0)
+    (tagged,) = predictor.tag([document])
+    ((present, absent),) = predictor.score([document])
+    for scored in (present, absent):
+        cut, given = _cut(predictor, scored)
+        count = len(scored["phrases"])
+        yield f"{scored['kind']}: {count} candidates, cut at {cut:.3f}, at least {_least(predictor)}: {given} given"
+        for rank, candidate in enumerate(scored["phrases"][: 0 if phrases else most], start=1):
+            verdict = "given" if rank <= given else "not given"
+            yield f"{rank:5d}  {candidate['score']:7.3f}  {verdict:<9}  {candidate['surface']}"
+    for phrase in phrases:
+        yield f"{phrase!r}:"
+        places = explain_phrase(phrase, tagged, max_words=predictor.settings.mining.max_words)
+        for place in places:
+            words = " ".join(f"{word}/{tag}" for word, tag in zip(place.words, place.tags, strict=True))
+            yield f"  characters {place.start} to {place.end}: {words}: {place.verdict}"
+        if not places:
+            yield "  does not stand in the text"
+        scored, key = (present, candidate_key(phrase)) if places else (absent, scoring_key(phrase))
+        yield f"  {_place_in(scored, key, _cut(predictor, scored))}"
+
+
+def _least(predictor: KeyphrasePredictor) -> int:
+    return predictor.settings.selection.minimum
+
+
+def _cut(predictor: KeyphrasePredictor, scored: Scored) -> tuple[float, int]:
+    """Return the document's cut of a kind and how many phrases are given."""
+    scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
+    cut = document_cut(predictor.thresholds[scored["kind"]], scores)
+    return cut, count_selected(scores, threshold=cut, minimum=_least(predictor))
+
+
+def _place_in(scored: Scored, key: str, cut: tuple[float, int]) -> str:
+    threshold, given = cut
+    for rank, candidate in enumerate(scored["phrases"], start=1):
+        if candidate["key"] == key:
+            why = "above the cut" if candidate["score"] > threshold else "not above the cut"
+            if rank <= given and candidate["score"] <= threshold:
+                why += ", but among the best that are always given"
+            end = "given" if rank <= given else "not given"
+            return (
+                f"{scored['kind']} candidate {rank} of {len(scored['phrases'])}: {candidate['score']:.3f}, {why}: {end}"
+            )
+    return f"no {scored['kind']} candidate" + (": was not generated" if scored["kind"] == "absent" else "")

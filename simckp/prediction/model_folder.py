@@ -1,0 +1,50 @@
+"""A model folder: what stands in it beside the networks. Read without loading them."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from simckp.data.records import KINDS, Threshold
+from simckp.errors import SimCKPError
+from simckp.networks.settings import write_settings
+from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
+from simckp.thresholds.calibration import of_method
+
+EXTRACTOR, RERANKER = "extractor", "reranker"
+SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
+
+
+class PredictorSettings(Section):
+    """What a model needs beside its networks and thresholds: how texts are tagged, mined, read and cut."""
+
+    tagger: Tagger
+    mining: Mining
+    max_source_tokens: int
+    reranker_max_source_tokens: int
+    max_phrase_tokens: int
+    generation: Generation
+    windows: Windows
+    selection: Selection
+
+
+def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:
+    """Write what a model folder has beside its networks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_settings(folder / SETTINGS, settings)
+    (folder / THRESHOLDS).write_text(json.dumps(list(thresholds), indent=1) + "\n", encoding="utf-8")
+
+
+def read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
+    """Return the thresholds of a method by kind.
+
+    Raises:
+        SimCKPError: The file is missing or has none for each kind.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        found = of_method(rows, method)
+        if set(found) != set(KINDS):
+            raise ValueError(f"no threshold of each kind by the method {method!r}")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SimCKPError(f"{path}: not the thresholds of a model: {error}") from error
+    return found

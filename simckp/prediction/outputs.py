@@ -1,0 +1,126 @@
+"""Write predictions for people and programs: JSON lines, CSV, Parquet with resume."""
+
+import csv
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow.parquet as pq
+
+from simckp.data import datasets
+from simckp.data.records import Predicted, schema
+from simckp.documents.readers import RawDocument
+from simckp.errors import SimCKPError
+from simckp.prediction.predictor import Keyphrases
+
+Found = tuple[str, Keyphrases]
+_PARTS, _MADE_WITH = ".parts", "made-with.json"
+_CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "spans")
+
+
+def identifier(raw: RawDocument) -> str:
+    """Return a document's id: its own, or file and row."""
+    return raw.id if raw.id is not None else f"{raw.file.name}:{raw.row}"
+
+
+def write_jsonl(found: Iterable[Found], sink: IO[str]) -> None:
+    """Write one object a document: id, text (what the spans refer to), phrases, truncated, warnings."""
+    for name, keyphrases in found:
+        row = {
+            "id": name,
+            "text": keyphrases.text,
+            "phrases": [
+                {"phrase": p["surface"], "kind": p["kind"], "score": round(p["score"], 6), "spans": p["spans"]}
+                for p in keyphrases.phrases
+            ],
+            "truncated": keyphrases.truncated,
+            "warnings": keyphrases.warnings,
+        }
+        sink.write(json.dumps(row, ensure_ascii=False) + "\n")
+        sink.flush()
+
+
+def write_csv(found: Iterable[Found], sink: IO[str]) -> None:
+    """Write one row a keyphrase; spans are ``start-end`` with ``;`` between. A document without any has one row."""
+    writer = csv.writer(sink)
+    writer.writerow(_CSV_COLUMNS)
+    for name, keyphrases in found:
+        for rank, phrase in enumerate(keyphrases.phrases, start=1):
+            spans = ";".join(f"{span['start']}-{span['end']}" for span in phrase["spans"])
+            writer.writerow([name, rank, phrase["kind"], phrase["surface"], f"{phrase['score']:.6f}", spans])
+        if not keyphrases.phrases:
+            writer.writerow([name, 0, "", "", "", ""])
+        sink.flush()
+
+
+def write_parquet(
+    raws: Iterable[RawDocument],
+    predict: Callable[[list[RawDocument]], Iterable[Keyphrases]],
+    target: Path,
+    *,
+    piece_rows: int,
+    made_with: dict[str, Any],
+    resume: bool,
+) -> int:
+    """Write the ``predictions`` data set as one file; finished pieces wait beside it and are used again.
+
+    Args:
+        raws: The documents.
+        predict: Predicts some of them.
+        target: The file.
+        piece_rows: Documents between two savings.
+        made_with: What the result depends on; pieces of another are not used.
+        resume: Whether pieces that are there may be used.
+
+    Returns:
+        The number of documents.
+
+    Raises:
+        SimCKPError: There are pieces of something else, or pieces and no ``resume``.
+    """
+    parts = target.with_name(target.name + _PARTS)
+    _claim(parts, made_with, resume=resume)
+    pieces = []
+    waiting = iter(raws)
+    for number, batch in enumerate(iter(lambda: list(islice(waiting, piece_rows)), [])):
+        piece = parts / f"piece-{number:06d}-{_digest(batch)}.parquet"
+        if not datasets.is_whole(piece, name="predictions"):
+            rows = [
+                Predicted(id=identifier(raw), phrases=k.phrases, truncated=k.truncated, warnings=k.warnings)
+                for raw, k in zip(batch, predict(batch), strict=True)
+            ]
+            datasets.write_shard(piece, rows, name="predictions")
+        pieces.append(piece)
+    partial = target.with_name(f".{target.name}.partial")
+    count = 0
+    with pq.ParquetWriter(partial, schema("predictions"), compression="zstd", write_page_checksum=True) as writer:
+        for piece in pieces:
+            table = pq.read_table(piece)
+            writer.write_table(table)
+            count += table.num_rows
+    partial.replace(target)
+    shutil.rmtree(parts)
+    return count
+
+
+def _claim(parts: Path, made_with: dict[str, Any], *, resume: bool) -> None:
+    note = parts / _MADE_WITH
+    text = json.dumps(made_with, indent=1, sort_keys=True)
+    if parts.exists() and note.exists():
+        if not resume:
+            raise SimCKPError(f"{parts}: an unfinished run; go on with --resume, or delete the folder")
+        if note.read_text(encoding="utf-8") != text:
+            raise SimCKPError(f"{parts}: an unfinished run with another model or other options; delete the folder")
+    parts.mkdir(parents=True, exist_ok=True)
+    note.write_text(text, encoding="utf-8")
+
+
+def _digest(batch: list[RawDocument]) -> str:
+    digest = hashlib.sha256()
+    for raw in batch:
+        digest.update(repr((identifier(raw), raw.title, raw.abstract)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]

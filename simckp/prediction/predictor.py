@@ -1,0 +1,220 @@
+"""A trained model in one folder, and what it is for: keyphrases of texts."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from simckp.candidates.mining import mine_pairs
+from simckp.candidates.tagging import load_tagger, tagged_documents
+from simckp.data.records import KINDS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored, Tagged
+from simckp.documents.cleaning import clean_text, compose
+from simckp.errors import SimCKPError
+from simckp.extraction.extractor import load_extractor
+from simckp.generation.overgenerate import Overgenerator
+from simckp.hub.access import hub_errors
+from simckp.networks.backbones import best_device
+from simckp.networks.settings import read_settings
+from simckp.prediction.model_folder import (
+    EXTRACTOR,
+    RERANKER,
+    SETTINGS,
+    THRESHOLDS,
+    PredictorSettings,
+    read_thresholds,
+)
+from simckp.prediction.scores import score_with
+from simckp.reranking.reranker import load_reranker
+from simckp.thresholds.calibration import same_for_all
+from simckp.thresholds.keyphrases import paired_kinds, predict
+
+Text = str | Mapping[str, str]
+_BATCH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Keyphrases:
+    """The keyphrases of one text.
+
+    Attributes:
+        text: What the spans refer to: a text as it was given, or ``title. abstract`` of a record.
+        phrases: Present ones before absent ones, each kind best first; spans are code points, ``[start, end)``.
+        truncated: Whether the end of the text was not read.
+        warnings: Why there are none, or what was not read.
+    """
+
+    text: str
+    phrases: list[PredictedPhrase]
+    truncated: bool
+    warnings: list[str]
+
+
+class KeyphrasePredictor:
+    """Gives keyphrases of texts, exactly those that the pipeline predicts with the same networks.
+
+    Args:
+        folder: A model folder: networks as safetensors, everything else as JSON; nothing in it is executed.
+
+    Raises:
+        SimCKPError: The folder is not such a one, or the tagger's model is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.settings = read_settings(folder / SETTINGS, PredictorSettings)
+        self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
+        device = best_device()
+        extractor, self._tokenizer = load_extractor(folder / EXTRACTOR)
+        self._extractor = extractor.to(device)
+        self._tagger = load_tagger(self.settings.tagger)
+        self._overgenerator = Overgenerator(
+            self._extractor,
+            self._tokenizer,
+            self.settings.generation,
+            max_tokens=self.settings.max_source_tokens,
+            overlap=self.settings.windows.overlap,
+        )
+        reranking = load_reranker(folder / RERANKER)
+        self._reranking = reranking and (reranking[0].to(device), reranking[1])
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> "KeyphrasePredictor":
+        """Return the model of a folder, or of the model hub by its id.
+
+        Raises:
+            SimCKPError: There is no such folder and the hub gives no such model.
+        """
+        if Path(name).is_dir():
+            return cls(Path(name))
+        from huggingface_hub import snapshot_download
+
+        with hub_errors(f"{str(name)!r} is neither a model folder nor a model of the hub"):
+            folder = snapshot_download(str(name), revision=revision)
+        return cls(Path(folder))
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Copy the model folder."""
+        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+
+    def push_to_hub(self, repository: str, *, private: bool = True, revision: str | None = None) -> str:
+        """Upload the model folder to the hub, with the token of its login; return the address of the commit.
+
+        Raises:
+            SimCKPError: The hub refuses it, or cannot be reached.
+        """
+        from huggingface_hub import HfApi
+
+        api = HfApi()
+        with hub_errors(f"{repository!r} cannot be written"):
+            api.create_repo(repository, private=private, exist_ok=True)
+            return str(api.upload_folder(repo_id=repository, folder_path=self._folder, revision=revision))
+
+    def __call__(
+        self,
+        texts: Iterable[Text],
+        *,
+        batch_size: int = _BATCH,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        kinds: Sequence[Kind] = KINDS,
+    ) -> Any:
+        """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, an iterator for an iterator.
+
+        Args:
+            texts: Texts, or records with ``title`` and ``abstract`` (cleaned as the pipeline cleans them). Of one
+                text alone its :class:`Keyphrases` are returned.
+            batch_size: Texts at a time; changes nothing but speed and memory.
+            top_k: At most that many of each kind; without a threshold the best ``top_k``, however they score.
+            threshold: What scores above it is given, instead of what the calibrated thresholds and the best-five
+                rule say.
+            kinds: ``present``, ``absent`` or both; without ``absent`` nothing is generated, which takes most of the
+                time.
+
+        Raises:
+            SimCKPError: A kind, ``batch_size`` or ``top_k`` is not possible.
+        """
+        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(KINDS):
+            raise SimCKPError(f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE}")
+        alone = isinstance(texts, str | Mapping)
+        given: Iterable[Any] = [texts] if alone else texts
+        found = self._stream(given, batch_size, top_k, threshold, kinds)
+        if alone:
+            return next(found)
+        return found if isinstance(texts, Iterator) else list(found)
+
+    def _stream(
+        self, texts: Iterable[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
+    ) -> Iterator[Keyphrases]:
+        waiting = iter(texts)
+        while batch := list(islice(waiting, batch_size)):
+            documents = [as_document(text, number) for number, text in enumerate(batch)]
+            pairs = self.score(documents, kinds=kinds)
+            chosen = self.choose(pairs, top_k=top_k, threshold=threshold, kinds=kinds)
+            for document, predicted in zip(documents, chosen, strict=True):
+                yield Keyphrases(document["text"], predicted["phrases"], predicted["truncated"], predicted["warnings"])
+
+    def tag(self, documents: list[Document]) -> list[Tagged]:
+        """Return the words and tags of each document."""
+        return tagged_documents(documents, self._tagger)
+
+    def score(self, documents: list[Document], *, kinds: Sequence[Kind] = KINDS) -> list[tuple[Scored, Scored]]:
+        """Return every candidate of each document with its score, present and absent; a kind not asked for is empty."""
+        settings = self.settings
+        tagged = self.tag(documents)
+        mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=settings.mining.max_words)
+        generates = "absent" in kinds or not self._extractor.extracts
+        generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]
+        rows = score_with(
+            list(zip(documents, mined, generated, strict=True)),
+            (self._extractor, self._tokenizer),
+            self._reranking,
+            max_tokens=settings.max_source_tokens,
+            reranker_max_tokens=settings.reranker_max_source_tokens,
+            max_phrase_tokens=settings.max_phrase_tokens,
+            overlap=settings.windows.overlap,
+        )
+        return list(paired_kinds(rows))
+
+    def choose(
+        self,
+        pairs: list[tuple[Scored, Scored]],
+        *,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        kinds: Sequence[Kind] = KINDS,
+    ) -> list[Predicted]:
+        """Return what of the scored phrases is given; see :meth:`__call__` for the options."""
+        minimum = self.settings.selection.minimum if top_k is None else top_k
+        cuts = self.thresholds
+        if threshold is not None:
+            minimum, cuts = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
+        best = [(_best(present, top_k), _best(absent, top_k)) for present, absent in pairs]
+        return predict(best, thresholds=cuts, minimum=minimum, kinds=kinds)
+
+
+_POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of present and absent"
+
+
+def as_document(text: Text, number: int) -> Document:
+    """Return a text as the document that the networks read.
+
+    A text stays as it is, so that spans refer to it; a record is cleaned and composed as the pipeline does it.
+    """
+    if isinstance(text, str):
+        title, abstract, whole = "", text, text
+    else:
+        title, abstract = (clean_text(text.get(name) or "") for name in ("title", "abstract"))
+        whole = compose(title, abstract)
+    return Document(id=str(number), title=title, abstract=abstract, text=whole, keyphrases=[], set="")
+
+
+def _best(scored: Scored, top_k: int | None) -> Scored:
+    if top_k is None:
+        return scored
+    return {**scored, "phrases": scored["phrases"][:top_k]}
+
+
+def _nothing(document: Document) -> Generated:
+    return Generated(id=document["id"], phrases=[], truncated=False)

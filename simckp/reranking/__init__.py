@@ -1,0 +1,1 @@
+"""Stage 2: the reranker (section 4.3)."""

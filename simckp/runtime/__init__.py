@@ -1,0 +1,1 @@
+"""When and where something runs and what is said about it; nothing here changes a result."""

@@ -1,0 +1,1 @@
+"""From scores to keyphrases: thresholds, their calibration, selection."""

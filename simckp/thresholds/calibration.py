@@ -1,0 +1,226 @@
+"""Thresholds found on validation scores: the paper's, one best for all documents, and one that adapts to each.
+
+Shapes: C candidates of one document, F features, G cuts or rules that are tried.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from simckp.data.records import Scored, Threshold
+from simckp.thresholds.selection import (
+    HIGHEST_SIMILARITY,
+    Floats,
+    Ranking,
+    best_counts,
+    calibrate,
+    cut_behind,
+    f1_at_m,
+)
+
+PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
+_CUTS_TRIED = 512
+_DEPTH = 50
+# Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
+_WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
+FEATURES = (
+    "score",
+    "below_best",
+    "deviations",
+    "log_rank",
+    "log_candidates",
+    "best",
+    "fall_to_fifth",
+    "mean",
+    "spread",
+)
+
+
+def calibrate_kinds(
+    rows: Iterable[Scored], *, minimum: int, limit: float | None, fixed: float | None = None
+) -> list[Threshold]:
+    """Find the thresholds of each kind by every method on the scores of the validation set.
+
+    Args:
+        rows: Scores of the validation set.
+        minimum: Of the best-five rule; global cuts are chosen with it.
+        limit: Of the adaptive rule: it gives at most this many times the keyphrases that it expects; None, any number.
+        fixed: A threshold of the user's, reported beside the others.
+    """
+    rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
+    for row in rows:
+        rankings[row["kind"]].append(ranking(row))
+    return [row for kind, ranked in rankings.items() for row in _thresholds(kind, ranked, minimum, limit, fixed)]
+
+
+def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
+    """Return a cut that was not found on validation scores."""
+    return Threshold(
+        kind=kind,
+        method=method,
+        value=value,
+        intercept=0.0,
+        features=[],
+        coefficients=[],
+        precision_weight=0.0,
+        gold_prior=0.0,
+        limit=None,
+        f1_at_m=0.0,
+        oracle_f1_at_m=0.0,
+        documents=0,
+    )
+
+
+def of_method(rows: Iterable[Threshold], method: str) -> dict[str, Threshold]:
+    """Return the thresholds of one method by kind."""
+    return {row["kind"]: row for row in rows if row["method"] == method}
+
+
+def ranking(scored: Scored) -> Ranking:
+    """Return the ranking that a row of the scores data set stands for."""
+    phrases = scored["phrases"]
+    return Ranking.of([p["score"] for p in phrases], [p["label"] for p in phrases], scored["targets"])
+
+
+def document_cut(threshold: Threshold, scores: Floats) -> float:
+    """Return the cut of one document: what scores higher is given.
+
+    Args:
+        threshold: A row of the thresholds data set.
+        scores: The document's scores, descending, shape (C,).
+    """
+    if not threshold["features"] or not len(scores):
+        return threshold["value"]
+    depth = min(len(scores), _DEPTH)
+    logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
+    probability = 1.0 / (1.0 + np.exp(-logits))
+    weight, prior = threshold["precision_weight"], threshold["gold_prior"]
+    worth_GC = _expected_worth(probability, np.asarray([weight]), np.asarray([prior]), threshold["limit"])
+    return cut_behind(scores, worth_GC[0])
+
+
+def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats, limit: float | None) -> Floats:
+    """Return what giving the best 1, 2 ... candidates adds to corpus F1, for several rules, shape (G, C) or fewer.
+
+    F1 of mean precision and mean recall grows, to the first order, by a weighted sum of what each document has of
+    both: ``w * matches / given + (1 - w) * matches / gold``. Matches are expected; so is gold, and the prior stands for
+    gold that is no candidate, and keeps documents with little promise from being worth much. Without a limit the sum
+    would give everything where nothing is likely to be right (precision has nothing to lose there): figures like that,
+    people do not. So at most ``limit`` times as many are given as right ones are expected.
+    """
+    most = None if limit is None else max(1, round(limit * float(probability.sum())))
+    matches = np.cumsum(probability)[:most]
+    precision = matches / np.arange(1, len(matches) + 1)
+    recall_G = matches / (prior_G[:, None] + probability.sum())
+    return np.asarray(weight_G[:, None] * precision + (1.0 - weight_G[:, None]) * recall_G, dtype=np.float64)
+
+
+def score_features(scores: Floats) -> Floats:
+    """Describe each candidate by its place in the score distribution of its document, shape (C, F).
+
+    The columns are :data:`FEATURES`: the score; how far it is below the best one; standard deviations from the mean;
+    logarithms of rank and of the number of candidates; then the same for all candidates: best score, fall from the
+    best to the fifth, mean, standard deviation.
+    """
+    count = len(scores)
+    mean, spread = float(scores.mean()), float(scores.std())
+    whole = [float(scores[0]), float(scores[0] - scores[min(4, count - 1)]), mean, spread]
+    own = [
+        scores,
+        scores - scores[0],
+        (scores - mean) / (spread or 1.0),
+        np.log(np.arange(1, count + 1)),
+        np.full(count, np.log(count)),
+    ]
+    return np.column_stack([*own, *(np.full(count, value) for value in whole)])
+
+
+def _thresholds(
+    kind: str, rankings: list[Ranking], minimum: int, limit: float | None, fixed: float | None
+) -> list[Threshold]:
+    paper = calibrate(rankings, minimum=minimum)
+
+    found = [
+        same_for_all(kind, paper.threshold, method=PAPER),
+        same_for_all(kind, best_global_cut(rankings, minimum=minimum), method=GLOBAL),
+        _adaptive(kind, rankings, limit),
+    ]
+    if fixed is not None:
+        found.append(same_for_all(kind, fixed))
+
+    def f1(threshold: Threshold) -> float:
+        return f1_at_m(rankings, lambda one: document_cut(threshold, one.scores), minimum=minimum)
+
+    measured = {"oracle_f1_at_m": paper.oracle_f1_at_m, "documents": paper.documents}
+    return [{**one, **measured, "f1_at_m": f1(one)} for one in found]  # type: ignore[typeddict-item]
+
+
+def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
+    """Return the one cut for all documents that maximises corpus F1@M, of 512 quantiles of the best scores.
+
+    Without any gold candidate it is the highest similarity, as in :func:`~simckp.thresholds.selection.calibrate`.
+    """
+    with_gold = [one for one in rankings if one.targets]
+    if not any(one.labels.any() for one in with_gold):
+        return HIGHEST_SIMILARITY
+    scores = np.concatenate([one.scores[:_DEPTH] for one in with_gold])
+    cuts = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _CUTS_TRIED)))
+    precision_G, recall_G = np.zeros(len(cuts)), np.zeros(len(cuts))
+    for one in with_gold:
+        above = np.searchsorted(-one.scores, -cuts, side="left")  # how many scores are higher than each cut
+        given = np.minimum(np.maximum(above, minimum), len(one.scores))
+        matches = np.concatenate([[0], np.cumsum(one.labels)])[given]
+        precision_G += matches / np.maximum(given, 1)
+        recall_G += matches / one.targets
+    # F1 of two sums is F1 of two means but for a factor that all cuts share.
+    f1 = 2.0 * precision_G * recall_G / np.maximum(precision_G + recall_G, np.finfo(float).tiny)
+    return float(cuts[int(np.argmax(f1))])
+
+
+def _adaptive(kind: str, rankings: Sequence[Ranking], limit: float | None) -> Threshold:
+    """Fit the adaptive rule: a logistic regression says how likely each of the best 50 candidates is right.
+
+    A document's cut maximises what these probabilities lead one to expect of it (:func:`_expected_worth`); the rule's
+    weight and prior are those with the best corpus F1@M.
+    """
+    # Imported where a rule is fitted: only one stage does, and all that predict would wait a second for it.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    nothing = same_for_all(kind, HIGHEST_SIMILARITY, method=ADAPTIVE)
+    counted = [one for one in rankings if one.targets and len(one.scores)]
+    labels = np.concatenate([one.labels[:_DEPTH] for one in counted]) if counted else np.zeros(0, dtype=np.bool_)
+    if not labels.any() or labels.all():
+        return nothing
+    matrix = np.concatenate([score_features(one.scores)[:_DEPTH] for one in counted])
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(matrix, labels)
+    scaler, regression = model.steps[0][1], model.steps[1][1]
+    coefficients = regression.coef_[0] / scaler.scale_
+    intercept = float(regression.intercept_[0] - coefficients @ scaler.mean_)
+    ends = np.cumsum([min(len(one.scores), _DEPTH) for one in counted])[:-1]
+    weight, prior = _best_rule(counted, np.split(model.predict_proba(matrix)[:, 1], ends), limit)
+    return {
+        **nothing,
+        "intercept": intercept,
+        "features": list(FEATURES),
+        "coefficients": coefficients.tolist(),
+        "precision_weight": weight,
+        "gold_prior": prior,
+        "limit": limit,
+    }
+
+
+def _best_rule(
+    rankings: Sequence[Ranking], probabilities: Sequence[Floats], limit: float | None
+) -> tuple[float, float]:
+    """Return the weight of precision and the prior of gold with the best corpus F1@M."""
+    weight_G, prior_G = (grid.ravel() for grid in np.meshgrid(_WEIGHTS, _PRIORS))
+    precision_G, recall_G = np.zeros(len(weight_G)), np.zeros(len(weight_G))
+    for one, probability in zip(rankings, probabilities, strict=True):
+        given_G = best_counts(one.scores, _expected_worth(probability, weight_G, prior_G, limit))
+        matches_G = np.cumsum(one.labels)[given_G - 1]
+        precision_G += matches_G / given_G
+        recall_G += matches_G / one.targets
+    best = int(np.argmax(2.0 * precision_G * recall_G / np.maximum(precision_G + recall_G, np.finfo(float).tiny)))
+    return float(weight_G[best]), float(prior_G[best])

@@ -1,0 +1,81 @@
+"""From scored phrases to the keyphrases that a user sees."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import numpy as np
+
+from simckp.data.records import KINDS, Predicted, PredictedPhrase, Scored, Threshold
+from simckp.thresholds.calibration import document_cut
+from simckp.thresholds.selection import count_selected
+
+
+def paired_kinds(rows: Iterable[Scored]) -> Iterator[tuple[Scored, Scored]]:
+    """Yield the two rows of each document (present, absent) together.
+
+    Raises:
+        ValueError: The rows are not such pairs.
+    """
+    iterator = iter(rows)
+    for present in iterator:
+        absent = next(iterator, None)
+        if absent is None or (present["kind"], absent["kind"]) != KINDS or present["id"] != absent["id"]:
+            raise ValueError(f"the scores of document {present['id']!r} are not one present and one absent row")
+        yield present, absent
+
+
+def predict(
+    pairs: list[tuple[Scored, Scored]],
+    *,
+    thresholds: Mapping[str, Threshold],
+    minimum: int,
+    kinds: Collection[str] = KINDS,
+) -> list[Predicted]:
+    """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
+
+    Args:
+        pairs: Scored phrases of each document, best first: present, absent.
+        thresholds: How each kind is cut.
+        minimum: Given if there are that many, however low they score (the paper's best-five rule).
+        kinds: What is given; nothing is said of a kind that is not.
+
+    Returns:
+        Present keyphrases before absent ones, each kind best first; warnings say why there are none, or which part
+        of a document was not read.
+    """
+    return [_predict_document(pair, thresholds, minimum, kinds) for pair in pairs]
+
+
+def _predict_document(
+    pair: tuple[Scored, Scored], thresholds: Mapping[str, Threshold], minimum: int, kinds: Collection[str]
+) -> Predicted:
+    chosen: list[PredictedPhrase] = []
+    for scored in pair:
+        if scored["kind"] not in kinds:
+            continue
+        scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
+        given = count_selected(scores, threshold=document_cut(thresholds[scored["kind"]], scores), minimum=minimum)
+        chosen += [
+            PredictedPhrase(
+                surface=phrase["surface"],
+                key=phrase["key"],
+                kind=scored["kind"],
+                score=phrase["score"],
+                spans=phrase["spans"],
+            )
+            for phrase in scored["phrases"][:given]
+        ]
+    truncated = any(scored["truncated"] for scored in pair)
+    return Predicted(id=pair[0]["id"], phrases=chosen, truncated=truncated, warnings=_warnings(*pair, kinds))
+
+
+def _warnings(present: Scored, absent: Scored, kinds: Collection[str]) -> list[str]:
+    warnings = []
+    if "present" in kinds and not present["phrases"] and not present["unscored"]:
+        warnings.append("no candidate phrase in the text")
+    if present["unscored"]:
+        warnings.append(f"{present['unscored']} candidates lie beyond the length that the extractor reads")
+    if "absent" in kinds and not absent["phrases"]:
+        warnings.append("no absent phrase was generated")
+    if absent["truncated"] or present["truncated"]:
+        warnings.append("the end of the text was not read")
+    return warnings

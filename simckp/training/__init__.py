@@ -1,1 +1,0 @@
-"""Training of both networks on ``transformers.Trainer``."""

@@ -1,0 +1,217 @@
+"""The command: what it prints, writes, refuses and resumes, on a tiny model."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from simckp import cli
+from simckp.commands import display
+from simckp.data import datasets
+from simckp.prediction import outputs
+from simckp.prediction.predictor import KeyphrasePredictor
+from tests.prediction.test_predictor import TEXTS, make_folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
+    return make_folder(tmp_path_factory.mktemp("model"), tiny_bert)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    rows = [{"id": f"d{n}", "title": "", "abstract": text} for n, text in enumerate(TEXTS)]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def call(*arguments: Any, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], input=stdin)
+
+
+def fine(*arguments: Any, stdin: str | None = None) -> str:
+    done = call(*arguments, stdin=stdin)
+    assert done.exit_code == 0, done.output
+    return str(done.stdout)
+
+
+def test_json_lines_in_a_pipe(model: Path, corpus: Path) -> None:
+    rows = [json.loads(line) for line in fine("predict", corpus, "--model", model).splitlines()]
+    assert [row["id"] for row in rows] == ["d0", "d1", "d2"]
+    expected = KeyphrasePredictor(model)(TEXTS)
+    for row, found in zip(rows, expected, strict=True):
+        assert row["text"] == found.text
+        assert [p["phrase"] for p in row["phrases"]] == [p["surface"] for p in found.phrases]
+        for phrase in row["phrases"]:
+            for span in phrase["spans"]:
+                assert row["text"][span["start"] : span["end"]] == phrase["phrase"]
+
+
+def test_csv_has_a_row_a_phrase(model: Path, corpus: Path, tmp_path: Path) -> None:
+    fine("predict", corpus, "--model", model, "-o", tmp_path / "out.csv", "--present-only", "--top-k", 2)
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as source:
+        rows = list(csv.DictReader(source))
+    assert [(row["id"], row["rank"]) for row in rows] == [(f"d{n}", r) for n in range(3) for r in ("1", "2")]
+    assert {row["kind"] for row in rows} == {"present"}
+    start, end = map(int, rows[0]["spans"].split(";")[0].split("-"))
+    assert TEXTS[0][start:end] == rows[0]["phrase"]
+
+
+def test_parquet_goes_on_where_it_was_killed(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, out = tmp_path / "many.jsonl", tmp_path / "out.parquet"
+    corpus.write_text("".join(json.dumps({"abstract": f"{TEXTS[0]} {n}"}) + "\n" for n in range(150)), encoding="utf-8")
+    options = ("predict", corpus, "--model", model, "-o", out, "--present-only", "--batch-size", 8)
+    fine(*options)
+    whole = datasets.read_shard(out, name="predictions")
+    assert [row["id"] for row in whole] == [f"many.jsonl:{n + 1}" for n in range(150)]
+    out.unlink()
+    calls: list[int] = []
+    predict = KeyphrasePredictor.__call__
+
+    def killed(self: Any, texts: Any, **keywords: Any) -> Any:
+        calls.append(len(texts))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return predict(self, texts, **keywords)
+
+    monkeypatch.setattr(KeyphrasePredictor, "__call__", killed)
+    assert call(*options).exit_code != 0
+    assert not out.exists()
+    refused = call(*options)
+    assert "unfinished run; go on with --resume" in str(refused.exception)
+    other = call(*options, "--top-k", 3, "--resume")
+    assert "with another model or other options" in str(other.exception)
+    calls[:] = [0, 0]
+    fine(*options, "--resume")
+    assert calls[2:] == [64, 22]  # not the first piece again
+    assert datasets.read_shard(out, name="predictions") == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["many.jsonl", "out.parquet"]
+
+
+def test_a_table_in_colour_keeps_brackets(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = KeyphrasePredictor(model)(["the array a[red] of graphs"], kinds=["present"], top_k=50)
+    display.show_keyphrases([("[bold]x.txt", found[0])])
+    printed = capsys.readouterr().out
+    assert "graphs" in printed
+    assert "occurrences" in printed
+
+
+def test_standard_input_and_other_formats(model: Path) -> None:
+    out = fine("predict", "-", "--model", model, "--format", "lines", "--present-only", stdin="\n".join(TEXTS))
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["-:1", "-:2", "-:3"]
+    mapped = fine(
+        "predict",
+        "-",
+        "--model",
+        model,
+        "--format",
+        "csv",
+        "--field",
+        "abstract=body",
+        "--present-only",
+        stdin="body\nsparse graphs\n",
+    )
+    assert json.loads(mapped)["text"] == "sparse graphs"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["predict", "x.jsonl", "-o", "x.docx"], 2, "expected one of .jsonl, .csv, .parquet"),
+        (["predict", "x.jsonl", "-o", "x.csv", "--resume"], 2, "only a Parquet output can be resumed"),
+        (["predict", "x.jsonl", "--format", "pdf"], 2, "'pdf' is none of jsonl"),
+        (["predict", "x.jsonl", "--field", "body"], 2, "expected id=, title=, abstract= or keyphrases="),
+        (["predict", "nowhere.jsonl"], 1, "error: nowhere.jsonl: there is no such file or folder"),
+    ],
+)
+def test_mistakes_have_a_sentence_and_a_code(
+    arguments: list[str], code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["simckp", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == code
+    printed = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert message in printed
+    assert "Traceback" not in printed
+
+
+def test_inspect(corpus: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    lines = [
+        {
+            "title": "Sparse graphs",
+            "abstract": "We colour graphs.",
+            "keywords": ["sparse graphs", "tabu search", "- ."],
+        },
+        {"title": "Nothing", "abstract": "to learn", "keywords": None},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = json.loads(fine("data", "inspect", path, "--json"))
+    assert (found["statistics"]["documents"], found["statistics"]["keyphrases_mean"]) == (1, 2.0)
+    assert found["statistics"]["absent_percent"] == 50.0
+    assert found["dropped"] == {"keyphrase: no_letter_or_digit": 1, "document: no_gold": 1}
+    with path.open("a", encoding="utf-8") as sink:
+        sink.write("{\n")
+    done = call("data", "inspect", path)
+    assert done.exit_code == 1
+    assert "some.jsonl:3: no valid JSON" in done.stdout
+    assert "document no_gold" in done.stdout
+
+
+def test_the_command_as_a_process(model: Path, corpus: Path) -> None:
+    command = [sys.executable, "-m", "simckp.cli", "predict", str(corpus), "--model", str(model), "--present-only"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    assert len(done.stdout.splitlines()) == 3
+    assert done.stderr == ""  # no bar and no library's chatter in a pipe
+
+
+def test_identifiers(tmp_path: Path) -> None:
+    from simckp.documents.readers import RawDocument
+
+    raw = RawDocument(file=tmp_path / "a.csv", row=7, id=None, title="", abstract="", keyphrases=None)
+    assert outputs.identifier(raw) == "a.csv:7"
+
+
+def test_evaluate_scores_any_system(tmp_path: Path) -> None:
+    gold, theirs = tmp_path / "gold.jsonl", tmp_path / "theirs.jsonl"
+    document = {
+        "id": "a",
+        "title": "Caching",
+        "abstract": "A cache policy for web caches.",
+        "keywords": ["cache policy"],
+    }
+    gold.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    predicted = ["cache policy", "Cache Policies", "cache  policy", "web cache"]
+    theirs.write_text(json.dumps({"id": "a", "keyphrases": predicted}) + "\n", encoding="utf-8")
+    found = json.loads(fine("evaluate", gold, theirs, "--profile", "simckp", "--json"))
+    present = found["simckp"]["present"]
+    assert (present["P@M"], present["R@M"], present["F1@M"]) == (0.5, 1.0, pytest.approx(2 / 3, abs=1e-6))
+    assert "R@50" not in found["simckp"]["absent"]
+    printed = fine("evaluate", gold, theirs)
+    for name in ("simckp", "chan19", "kpg", "kpg_hard"):
+        assert name in printed
+    assert call("evaluate", gold, theirs, "--profile", "mine").exit_code == 2
+
+
+def test_explain(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "doc.txt"
+    path.write_text("We study the tabu search of sparse graphs.", encoding="utf-8")
+    printed = fine("explain", path, "--model", model)
+    assert "present: " in printed
+    assert "tabu search" in printed
+    asked = fine("explain", path, "--model", model, "-p", "tabu search", "-p", "of sparse", "-p", "deep learning")
+    assert "tabu/" in asked
+    assert ": candidate" in asked
+    assert "'of' (IN) may not start a phrase" in asked
+    assert "no present candidate" in asked
+    assert "does not stand in the text" in asked

@@ -1,0 +1,144 @@
+"""Pieces come in order, once, from scratch where they are there, over processes too."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from simckp.data import datasets
+from simckp.data.datasets import Source
+from simckp.errors import SimCKPError
+from simckp.execution import Engine, batched_rows, map_pieces
+from tests.conftest import REPOSITORY, make_document
+
+ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(7)]
+
+
+def shout(rows: list[Any]) -> list[Any]:
+    return [row | {"title": row["text"].upper()} for row in rows]
+
+
+def source_of(folder: Path, rows: list[Any], *, shard_rows: int = 2) -> Source:
+    """The rows as a data set whose shards are not the pieces."""
+    datasets.write_dataset(folder, rows, name="documents", shard_rows=shard_rows)
+    return Source(((folder, "documents"),))
+
+
+def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
+    engine, source = Engine(workers=workers), source_of(scratch.with_name(f"{scratch.name}-source"), ROWS)
+    pieces = map_pieces(function, source, name="documents", piece_rows=3, scratch=scratch, engine=engine)
+    return [[row["title"] for row in datasets.read_shard(piece, name="documents")] for piece in pieces]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pieces_in_order(tmp_path: Path, workers: int) -> None:
+    assert run(tmp_path / str(workers), shout, workers) == [["T0", "T1", "T2"], ["T3", "T4", "T5"], ["T6"]]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    calls = []
+
+    def fails_at_second(rows: list[Any]) -> list[Any]:
+        calls.append(rows[0]["id"])
+        if rows[0]["id"] == "3" and calls.count("3") == 1:
+            raise KeyboardInterrupt
+        return shout(rows)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, fails_at_second)
+    assert run(tmp_path, fails_at_second) == [["T0", "T1", "T2"], ["T3", "T4", "T5"], ["T6"]]
+    assert calls == ["0", "3", "3", "6"]  # the first piece was not computed again
+
+
+def test_a_damaged_piece_is_computed_again(tmp_path: Path) -> None:
+    expected = run(tmp_path, shout)
+    (tmp_path / "piece-000001.parquet").write_bytes(b"PAR1")
+    assert run(tmp_path, shout) == expected
+
+
+def dies_once(rows: list[Any], *, mark: Path) -> list[Any]:
+    """Kill the process at the second piece, the first time."""
+    if rows[0]["id"] == "3" and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return shout(rows)
+
+
+def dies_always(rows: list[Any]) -> list[Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return rows
+
+
+@pytest.mark.slow
+def test_the_rows_of_a_worker_that_died_are_computed_by_another(tmp_path: Path) -> None:
+    function = partial(dies_once, mark=tmp_path / "mark")
+    assert run(tmp_path / "scratch", function, 2) == [["T0", "T1", "T2"], ["T3", "T4", "T5"], ["T6"]]
+    assert (tmp_path / "mark").exists()
+
+
+@pytest.mark.slow
+def test_workers_that_always_die_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SimCKPError, match="worker processes died 4 times"):
+        run(tmp_path, dies_always, 2)
+
+
+def name_gpu(rows: list[Any]) -> list[Any]:
+    time.sleep(0.5)  # so that no worker does all
+    return [row | {"title": os.environ["CUDA_VISIBLE_DEVICES"]} for row in rows]
+
+
+@pytest.mark.slow
+def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", ROWS)
+    engine = Engine(workers=2, gpu=True)
+    pieces = map_pieces(name_gpu, source, name="documents", piece_rows=1, scratch=tmp_path / "scratch", engine=engine)
+    seen = {row["title"] for piece in pieces for row in datasets.read_shard(piece, name="documents")}
+    assert seen == {"0", "1"}
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from simckp.data.datasets import Source
+from simckp.execution import Engine, map_pieces
+from tests.execution.test_execution import sleeps
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    source = Source(((folder / "source", "documents"),))
+    options = {"name": "documents", "piece_rows": 1, "scratch": folder / "scratch", "engine": Engine(workers=2)}
+    list(map_pieces(sleeps, source, **options))
+"""
+
+
+def sleeps(rows: list[Any]) -> list[Any]:
+    time.sleep(1.0)
+    return rows
+
+
+@pytest.mark.slow
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    source_of(tmp_path / "source", ROWS)
+    (tmp_path / "run.py").write_text(SCRIPT, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen([sys.executable, str(tmp_path / "run.py"), str(tmp_path)], env=environment)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "scratch").glob("piece-*")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert len(workers) >= 2
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
+
+
+def test_batched_rows() -> None:
+    assert list(batched_rows(iter(range(5)), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(batched_rows([], 2)) == []

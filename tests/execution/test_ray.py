@@ -1,0 +1,123 @@
+"""A Ray cluster of two nodes on loopback: the same rows as here, and a node that dies costs only its rows."""
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simckp.candidates.mining import mine_pairs
+from simckp.data.datasets import Source, read_shard, write_dataset
+from simckp.execution import Engine, map_pieces
+from tests.conftest import make_document, make_tagged
+from tests.execution.test_execution import source_of
+
+ray = pytest.importorskip("ray")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
+ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(24)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    quiet = {"include_dashboard": False, "object_store_memory": 100 * 1024 * 1024}
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 1, **quiet})
+    second = nodes.add_node(num_cpus=1, num_gpus=1, object_store_memory=100 * 1024 * 1024)
+    ray.init(address=nodes.address, log_to_driver=False)
+    try:
+        yield nodes, second
+    finally:
+        ray.shutdown()
+        nodes.shutdown()
+
+
+def slow_shout(rows: list[Any], *, log: Path) -> list[Any]:
+    """Note the node and be slow enough to be killed at it."""
+    node = ray.get_runtime_context().get_node_id()
+    with (log / f"{rows[0]['id']}-{os.getpid()}").open("w") as sink:
+        sink.write(node)
+    time.sleep(0.5)
+    return [row | {"title": row["text"].upper()} for row in rows]
+
+
+def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> None:
+    nodes, second = cluster
+    log = tmp_path / "log"
+    log.mkdir()
+    pieces = map_pieces(
+        partial(slow_shout, log=log),
+        source_of(tmp_path / "source", ROWS),
+        name="documents",
+        piece_rows=2,
+        scratch=tmp_path / "scratch",
+        engine=Engine(kind="ray"),
+    )
+    found = [next(pieces), next(pieces)]
+    deadline = time.monotonic() + 60
+    while len({path.read_text() for path in log.iterdir()}) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len({path.read_text() for path in log.iterdir()}) == 2, "both nodes worked"
+    nodes.remove_node(second, allow_graceful=False)
+    found += list(pieces)
+    assert [row["title"] for piece in found for row in read_shard(piece, name="documents")] == [
+        f"T{n}" for n in range(24)
+    ]
+    assert len(list((tmp_path / "scratch").glob("piece-*.parquet"))) == 12
+
+
+def name_gpu(rows: list[Any]) -> list[Any]:
+    """Note the node and its GPU (Ray hands out what a node says it has)."""
+    time.sleep(0.5)
+    place = f"{ray.get_runtime_context().get_node_id()} {os.environ.get('CUDA_VISIBLE_DEVICES')}"
+    return [row | {"title": place} for row in rows]
+
+
+def test_each_task_of_a_gpu_stage_has_a_gpu(cluster: Any, tmp_path: Path) -> None:
+    source = source_of(tmp_path / "source", ROWS)
+    engine = Engine(kind="ray", gpu=True)
+    pieces = map_pieces(name_gpu, source, name="documents", piece_rows=4, scratch=tmp_path / "scratch", engine=engine)
+    places = {row["title"] for piece in pieces for row in read_shard(piece, name="documents")}
+    assert len(places) == 2
+    assert {place.split(" ")[1] for place in places} == {"0"}
+
+
+def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
+    def fails(rows: list[Any]) -> list[Any]:
+        raise ValueError(f"row {rows[0]['id']}")
+
+    pieces = map_pieces(
+        fails,
+        source_of(tmp_path / "source", ROWS),
+        name="documents",
+        piece_rows=2,
+        scratch=tmp_path / "scratch",
+        engine=Engine(kind="ray"),
+    )
+    with pytest.raises(ValueError, match="row 0"):
+        list(pieces)
+
+
+def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) -> None:
+    text = "we study sparse graphs"
+    documents, tagged = tmp_path / "documents", tmp_path / "tagged"
+    names = [str(number) for number in range(6)]
+    write_dataset(
+        documents,
+        [make_document(text, ["sparse graphs"], identifier=name) for name in names],
+        name="documents",
+        shard_rows=4,
+    )
+    tags = [make_tagged(text, "PRP VBP JJ NNS", identifier=name) for name in names]
+    write_dataset(tagged, tags, name="tagged", shard_rows=4)
+    source = Source(((documents, "documents"), (tagged, "tagged")))
+    function = partial(mine_pairs, max_words=6)
+    for engine in (Engine(), Engine(kind="ray")):
+        scratch = tmp_path / engine.kind
+        list(map_pieces(function, source, name="candidates", piece_rows=2, scratch=scratch, engine=engine))
+    assert len(list((tmp_path / "local").iterdir())) == 3
+    for path in (tmp_path / "local").iterdir():
+        assert path.read_bytes() == (tmp_path / "ray" / path.name).read_bytes()

