@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from simckp.networks.collation import ExtractionCollator, to_device
 
 from benchmarks import inputs
+from benchmarks.arithmetic import linear_weights, matmul_peak
 from benchmarks.baselines import mining as mining_baseline
 from benchmarks.baselines import scoring as scoring_baseline
 from benchmarks.baselines import training as training_baseline
@@ -15,11 +17,9 @@ from benchmarks.harness import Row, alternate, peak_memory, seconds, wait
 from simckp.extraction.examples import ExtractionExample, RerankingExample
 from simckp.generation.beam_search import Search, beam_search
 from simckp.generation.decoder import Precision, step_decoder
-from simckp.networks.collation import ExtractionCollator, to_device
 from simckp.networks.dropout import ByteDropout
 from simckp.networks.pooling import Candidates
 from simckp.networks.sampling import LengthGroupedSampler
-from simckp.networks.throughput import linear_weights, matmul_peak
 from simckp.prediction.scores import extraction_scores, reranking_scores
 
 PAD = 1

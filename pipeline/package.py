@@ -25,9 +25,6 @@ def main() -> None:
         settings = PredictorSettings(
             tagger=params.tagger,
             mining=params.mining,
-            max_source_tokens=params.extractor.max_source_tokens,
-            reranker_max_source_tokens=params.reranker.max_source_tokens,
-            max_phrase_tokens=params.reranker.max_phrase_tokens,
             generation=params.generation,
             windows=params.windows,
             selection=params.selection,

@@ -116,8 +116,8 @@ class Contrast(Section):
     reduction: Reduction
 
 
-class ExtractionScoring(Contrast):
-    """How stage 1 scores candidates; stands in the folder of a trained network too.
+class ExtractorSettings(Contrast):
+    """What a network of stage 1 is; a trained one keeps this in its folder.
 
     ``method``: ``contrastive`` (the paper), or one of its ablation: ``binary_classification`` of phrase embeddings,
     ``sequence_labelling``, ``generation`` (no scores: the decoder learns present keyphrases too). ``negatives``: what
@@ -129,9 +129,11 @@ class ExtractionScoring(Contrast):
     negatives: Literal["hard", "random", "in_batch"]
     document_pooling: TextPooling
     phrase_pooling: PhrasePooling
+    max_source_tokens: Annotated[int, Field(ge=8)]
+    max_target_tokens: Annotated[int, Field(ge=4)]
 
 
-class ExtractorParams(Optimisation, ExtractionScoring):
+class ExtractorParams(Optimisation, ExtractorSettings):
     """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all.
 
     ``decoder_learning_rate``: of the decoder, whose cross-attention may be untrained; null for the common one.
@@ -143,8 +145,6 @@ class ExtractorParams(Optimisation, ExtractionScoring):
     decoder_layers: Positive | None
     decoder_learning_rate: LearningRate | None
     decoder_targets: Literal["absent", "all"]
-    max_source_tokens: Annotated[int, Field(ge=8)]
-    max_target_tokens: Annotated[int, Field(ge=4)]
     documents: Literal["all", "with_absent"]
 
 
@@ -163,8 +163,8 @@ class Generation(Section):
     checkpoint_documents: Positive
 
 
-class RerankingScoring(Contrast):
-    """How stage 2 scores generated phrases; stands in the folder of a trained network too.
+class RerankerSettings(Contrast):
+    """What a network of stage 2 is; a trained one keeps this in its folder.
 
     ``method``: ``contrastive`` (the paper), or ``none``: the order of the beams. ``shared_encoder``: one encoder for
     documents and phrases.
@@ -174,9 +174,11 @@ class RerankingScoring(Contrast):
     shared_encoder: bool
     document_pooling: TextPooling
     phrase_pooling: TextPooling
+    max_source_tokens: Annotated[int, Field(ge=8)]
+    max_phrase_tokens: Annotated[int, Field(ge=4)]
 
 
-class RerankerParams(Optimisation, RerankingScoring):
+class RerankerParams(Optimisation, RerankerSettings):
     """Stage 2, a dual encoder.
 
     ``positives``: correctly ``generated`` phrases (the paper), or gold ones that were not generated as well.
@@ -184,8 +186,6 @@ class RerankerParams(Optimisation, RerankingScoring):
 
     backbone: str
     positives: Literal["generated", "generated_and_gold"]
-    max_source_tokens: Annotated[int, Field(ge=8)]
-    max_phrase_tokens: Annotated[int, Field(ge=4)]
 
 
 class Windows(Section):

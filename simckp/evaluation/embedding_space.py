@@ -4,7 +4,6 @@ Shapes: N points, D hidden size.
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from simckp.data.records import Document, Scored, ScoredPhrase
 from simckp.evaluation.figures import CANDIDATE, DOCUMENT, KEYPHRASE, Point
-from simckp.extraction.examples import Integers, TextEncoder, extraction_example
-from simckp.extraction.extractor import load_extractor
-from simckp.networks.collation import ExtractionCollator, pad
-from simckp.networks.pooling import Candidates
-from simckp.reranking.reranker import load_reranker
+from simckp.extraction.examples import collate, extraction_example
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.networks.batches import pad, to_device
+from simckp.prediction.scores import Networks
+from simckp.reranking.reranker import Reranker
 
 _LARGEST_PERPLEXITY = 30.0
 _FEWEST_POINTS = 4
@@ -36,16 +35,7 @@ def shows_most(rows: Iterable[Row]) -> Row | None:
     return max(rows, key=lambda row: gold(row[1]), default=None)
 
 
-def embedding_space(
-    document: Document,
-    scored: tuple[Scored, Scored],
-    *,
-    folders: tuple[Path, Path],
-    max_tokens: int,
-    reranker_max_tokens: int,
-    max_phrase_tokens: int,
-    seed: int,
-) -> list[Point]:
+def embedding_space(document: Document, scored: tuple[Scored, Scored], networks: Networks, *, seed: int) -> list[Point]:
     """Return the points of one document: extractor space with its mined phrases, reranker space with generated ones.
 
     A network that embeds no documents (an ablation without contrastive learning, or without a reranker) has no space,
@@ -54,53 +44,46 @@ def embedding_space(
     Args:
         document: The document.
         scored: Its scored phrases, present and absent.
-        folders: Extractor and reranker.
-        max_tokens: Length that the extractor reads.
-        reranker_max_tokens: Length that the reranker reads.
-        max_phrase_tokens: Longest phrase.
+        networks: Of both stages.
         seed: Of t-SNE.
     """
     present, absent = scored
     spaces = {
-        "extractor": _extractor_vectors(document, present, folders[0], max_tokens),
-        "reranker": _reranker_vectors(document, absent, folders[1], reranker_max_tokens, max_phrase_tokens),
+        "extractor": _extractor_vectors(document, present, networks.extractor),
+        "reranker": _reranker_vectors(document, absent, networks.reranker),
     }
     return [point for name, space in spaces.items() if space for point in _project(name, document, *space, seed)]
 
 
 @torch.inference_mode()
-def _extractor_vectors(document: Document, scored: Scored, folder: Path, max_tokens: int) -> Space | None:
+def _extractor_vectors(document: Document, scored: Scored, model: ExtractorGenerator) -> Space | None:
     """Return the phrases of the document's first window, and the vectors of document and phrases."""
-    model, tokenizer = load_extractor(folder)
     if model.settings.method != "contrastive":
         return None
-    (encoded,) = TextEncoder(tokenizer, max_tokens)([document["text"]])
+    (encoded,) = model.tokenizer([document["text"]])
     phrases: list[Any] = scored["phrases"]
     example = extraction_example(encoded, phrases, targets=0, decoder_labels=np.zeros(0, dtype=np.int32))
-    batch = ExtractionCollator(tokenizer.pad_token_id)([example])
-    hidden = model.encode(batch["input_ids"], batch["attention_mask"])
-    spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
-    own, phrase_vectors = model.scorer.embed(hidden, batch["attention_mask"], Candidates(**spans))
-    return [phrases[position] for position in example.candidate], torch.cat([own, phrase_vectors]).numpy()
+    batch = to_device(collate([example], pad_token_id=model.tokenizer.pad_token_id), _device(model))
+    hidden_BTD = model.encode(batch["input_ids"], batch["attention_mask"])
+    document_BD, phrase_CD = model.embed(hidden_BTD, batch["attention_mask"], batch["candidates"])
+    return [phrases[position] for position in example.candidate], torch.cat([document_BD, phrase_CD]).cpu().numpy()
 
 
 @torch.inference_mode()
-def _reranker_vectors(
-    document: Document, scored: Scored, folder: Path, max_tokens: int, max_phrase_tokens: int
-) -> Space | None:
+def _reranker_vectors(document: Document, scored: Scored, model: Reranker | None) -> Space | None:
     """Return the generated phrases, and the vectors of document and phrases."""
-    loaded = load_reranker(folder)
-    if loaded is None or not scored["phrases"]:
+    if model is None or not scored["phrases"]:
         return None
-    model, tokenizer = loaded
+    pad_token_id, device = model.tokenizer.pad_token_id, _device(model)
+    document_ids = pad(model.tokenizer.ids([document["text"]]), pad_token_id)
+    phrase_ids = pad(model.phrase_tokenizer.ids([phrase["surface"] for phrase in scored["phrases"]]), pad_token_id)
+    document_BD = model.embed_documents(*(part.to(device) for part in document_ids))
+    phrase_ND = model.embed_phrases(*(part.to(device) for part in phrase_ids))
+    return scored["phrases"], torch.cat([document_BD, phrase_ND]).cpu().numpy()
 
-    def batch(rows: list[Integers]) -> tuple[torch.Tensor, torch.Tensor]:
-        return pad(rows, tokenizer.pad_token_id)
 
-    own = model.embed_documents(*batch(TextEncoder(tokenizer, max_tokens).ids([document["text"]])))
-    surfaces = [phrase["surface"] for phrase in scored["phrases"]]
-    phrase_vectors = model.embed_phrases(*batch(TextEncoder(tokenizer, max_phrase_tokens).ids(surfaces)))
-    return scored["phrases"], torch.cat([own, phrase_vectors]).numpy()
+def _device(model: torch.nn.Module) -> torch.device:
+    return next(model.parameters()).device
 
 
 def _project(

@@ -1,42 +1,22 @@
-"""Turn records into token arrays; alignment of words and sub-words is by character offset, so none ever fails.
+"""Stage 1's examples: documents as tokens, candidates as token spans, targets of the decoder.
+
+Words and sub-words are aligned by character offset, so no word ever fails to align.
 
 Shapes: T tokens, S spans, C candidates of one document.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
 
-from simckp.data.records import Candidate, Document, Generated, GeneratedPhrase, Mined
-from simckp.networks.backbones import SEPARATOR
-from simckp.text import StemmedText, scoring_key, split_by_presence, stems
-
-Integers = NDArray[np.int32]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Encoded:
-    """A tokenised text, or one window of a long one; characters are those of the whole text.
-
-    Attributes:
-        input_ids: Token ids with the special tokens, shape (T,).
-        starts: First character of each token, shape (T,); special tokens are empty ranges.
-        ends: Character after the last of each token, shape (T,).
-        truncated: Whether the text goes on beyond the tokens.
-        reach: Character after the last that the tokens cover.
-        begin: First character that they cover; 0 but for further windows.
-    """
-
-    input_ids: Integers
-    starts: Integers
-    ends: Integers
-    truncated: bool
-    reach: int
-    begin: int = 0
+from simckp.data.records import Candidate, Document, Mined
+from simckp.networks.batches import Batch, joined, pad, repeated
+from simckp.networks.losses import IGNORED_LABEL
+from simckp.networks.pooling import Candidates
+from simckp.networks.tokenization import EncodedText, Integers, Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,94 +48,7 @@ class ExtractionExample:
     unscored: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RerankingExample:
-    """One document with its generated phrases that are not in its text.
-
-    Attributes:
-        windows: Tokens of the document's windows, each of shape (T,); one, where long documents are cut.
-        phrases: Token ids of each phrase, C arrays.
-        label: Whether it was generated correctly, bool, shape (C,).
-        targets: Number of absent gold keyphrases, generated or not.
-        truncated: Whether the document's end is in no window.
-    """
-
-    windows: list[Integers]
-    phrases: list[Integers]
-    label: NDArray[np.bool_]
-    targets: int
-    truncated: bool
-
-    @property
-    def input_ids(self) -> Integers:
-        """Return the tokens of the first window, shape (T,): what is learnt from."""
-        return self.windows[0]
-
-    @property
-    def teaches(self) -> bool:
-        """Whether there are a positive and a negative pair: without one, eq. 3 is empty or zero."""
-        return bool(self.label.any() and not self.label.all())
-
-
-class TextEncoder:
-    """Encodes texts with one tokenizer and one maximum length (special tokens included)."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
-        self._tokenizer: Any = tokenizer
-        self._max_tokens = max_tokens
-
-    def __call__(self, texts: list[str]) -> Iterator[Encoded]:
-        """Yield each text's tokens and their character ranges; what is longer than the model is cut."""
-        if not texts:
-            return
-        batch = self._tokenizer(
-            texts, truncation=True, max_length=self._max_tokens, padding=False, return_offsets_mapping=True
-        )
-        for ids, offsets, encoding in zip(batch["input_ids"], batch["offset_mapping"], batch.encodings, strict=True):
-            yield _encoded(ids, offsets, truncated=bool(encoding.overflowing))
-
-    def windows(self, text: str, overlap: int | None) -> list[Encoded]:
-        """Return a text as one or more windows that share ``overlap`` tokens with their neighbours.
-
-        Without an overlap there is one, and what is longer than the model is cut. At least half of a window is new.
-        """
-        if overlap is None:
-            return list(self([text]))
-        batch = self._tokenizer(
-            text,
-            truncation=True,
-            max_length=self._max_tokens,
-            stride=min(overlap, self._max_tokens // 2),
-            padding=False,
-            return_offsets_mapping=True,
-            return_overflowing_tokens=True,
-        )
-        pieces = list(zip(batch["input_ids"], batch["offset_mapping"], strict=True))
-        last = len(pieces) - 1
-        return [
-            _encoded(ids, offsets, truncated=number < last, further=number > 0)
-            for number, (ids, offsets) in enumerate(pieces)
-        ]
-
-    def ids(self, texts: list[str]) -> list[Integers]:
-        """Return only the token ids of each text."""
-        return [encoded.input_ids for encoded in self(texts)]
-
-
-def _encoded(ids: list[int], offsets: list[tuple[int, int]], *, truncated: bool, further: bool = False) -> Encoded:
-    ranges = np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
-    real = ranges[ranges[:, 1] > ranges[:, 0]]
-    return Encoded(
-        input_ids=np.asarray(ids, dtype=np.int32),
-        starts=ranges[:, 0],
-        ends=ranges[:, 1],
-        truncated=truncated,
-        reach=int(ranges[:, 1].max(initial=0)),
-        begin=int(real[0, 0]) if further and len(real) else 0,
-    )
-
-
-def token_spans(encoded: Encoded, starts: Integers, ends: Integers) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+def token_spans(encoded: EncodedText, starts: Integers, ends: Integers) -> tuple[Integers, Integers, NDArray[np.bool_]]:
     """Map character spans to the tokens that overlap them.
 
     Args:
@@ -203,7 +96,7 @@ def merge_overlaps(starts: Integers, ends: Integers, owners: Integers) -> tuple[
 
 
 def extraction_example(
-    encoded: Encoded, phrases: list[Candidate], *, targets: int, decoder_labels: Integers
+    encoded: EncodedText, phrases: list[Candidate], *, targets: int, decoder_labels: Integers
 ) -> ExtractionExample:
     """Place the candidates of a document on its tokens; those beyond the model's length are left out and counted."""
     counts = [len(phrase["spans"]) for phrase in phrases]
@@ -229,98 +122,72 @@ def extraction_example(
     )
 
 
-def decoder_target(tokenizer: Any, keyphrases: list[str], *, max_tokens: int) -> Integers:
-    """Return the One2Seq target: keyphrases in the given order, separator tokens between, end of sequence last.
-
-    Whole keyphrases that do not fit into ``max_tokens`` are left out from the end, so that a target always ends
-    properly. Empty if there is no keyphrase.
-    """
-    separator = tokenizer.convert_tokens_to_ids(SEPARATOR)
-    end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
-    target: list[int] = []
-    for keyphrase in keyphrases:
-        pieces = tokenizer(keyphrase, add_special_tokens=False)["input_ids"]
-        joint = [separator] if target else []
-        if len(target) + len(joint) + len(pieces) + 1 > max_tokens:
-            break
-        target += joint + pieces
-    return np.asarray([*target, end] if target else [], dtype=np.int32)
-
-
 def extraction_examples(
     rows: Iterable[tuple[Document, Mined]],
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     *,
-    max_source_tokens: int,
     max_target_tokens: int,
     generate_present: bool = False,
 ) -> Iterator[ExtractionExample]:
-    """Yield one example a document.
+    """Yield one example per document, to learn from.
 
-    ``generate_present`` puts the present keyphrases before the absent ones into the decoder's target.
+    Args:
+        rows: Documents with their candidates.
+        tokenizer: Of the network; what is longer than it reads is cut off.
+        max_target_tokens: Longest target of the decoder.
+        generate_present: Whether the present keyphrases stand before the absent ones in the decoder's target.
     """
-    encode = TextEncoder(tokenizer, max_source_tokens)
     for document, mined in rows:
-        (encoded,) = encode([document["text"]])
-        generated = mined["absent_targets"]
+        (encoded,) = tokenizer([document["text"]])
+        keyphrases = mined["absent_targets"]
         if generate_present:
-            generated = [*mined["present_targets"], *mined["missed_targets"], *generated]
+            keyphrases = [*mined["present_targets"], *mined["missed_targets"], *keyphrases]
         yield extraction_example(
             encoded,
             mined["phrases"],
-            targets=len(mined["present_targets"]) + len(mined["missed_targets"]),
-            decoder_labels=decoder_target(tokenizer, generated, max_tokens=max_target_tokens),
+            targets=count_present(mined),
+            decoder_labels=tokenizer.target(keyphrases, max_target_tokens),
         )
 
 
 def window_examples(
-    rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_source_tokens: int, overlap: int | None
+    rows: Iterable[tuple[Document, Mined]], tokenizer: Tokenizer, *, overlap: int | None
 ) -> Iterator[list[ExtractionExample]]:
     """Yield the windows of each document as examples that are to be scored, not learnt from."""
-    encode = TextEncoder(tokenizer, max_source_tokens)
-    nothing = np.zeros(0, dtype=np.int32)
+    no_target = np.zeros(0, dtype=np.int32)
     for document, mined in rows:
-        targets = len(mined["present_targets"]) + len(mined["missed_targets"])
         yield [
-            extraction_example(window, mined["phrases"], targets=targets, decoder_labels=nothing)
-            for window in encode.windows(document["text"], overlap)
+            extraction_example(window, mined["phrases"], targets=count_present(mined), decoder_labels=no_target)
+            for window in tokenizer.windows(document["text"], overlap)
         ]
 
 
-def reranking_examples(
-    rows: Iterable[tuple[Document, Generated]],
-    tokenizer: Any,
-    *,
-    max_source_tokens: int,
-    max_phrase_tokens: int,
-    with_gold: bool = False,
-    overlap: int | None = None,
-) -> Iterator[RerankingExample]:
-    """Yield one example a document; its phrases stand in the order of :func:`absent_phrases`.
+def count_present(mined: Mined) -> int:
+    """Return the number of gold keyphrases that stand in the text, mined or not."""
+    return len(mined["present_targets"]) + len(mined["missed_targets"])
 
-    ``with_gold`` puts the absent gold keyphrases that were not generated behind them, as correct ones. ``overlap`` is
-    that of the windows of a long document; None cuts it.
+
+def collate(examples: list[ExtractionExample], *, pad_token_id: int) -> Batch:
+    """Return a batch as :meth:`simckp.extraction.extractor.ExtractorGenerator.forward` takes it.
+
+    Candidates stay flat over the batch: nothing is padded for them.
     """
-    encode_document = TextEncoder(tokenizer, max_source_tokens)
-    encode_phrase = TextEncoder(tokenizer, max_phrase_tokens)
-    for document, generated in rows:
-        absent = absent_phrases(generated)
-        windows = encode_document.windows(document["text"], overlap)
-        _, absent_gold = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
-        surfaces, labels = [phrase["surface"] for phrase in absent], [phrase["label"] for phrase in absent]
-        if with_gold:
-            generated_keys = {phrase["key"] for phrase in absent}
-            extra = [phrase for phrase in absent_gold if scoring_key(phrase) not in generated_keys]
-            surfaces, labels = [*surfaces, *extra], [*labels, *(True for _ in extra)]
-        yield RerankingExample(
-            windows=[window.input_ids for window in windows],
-            phrases=encode_phrase.ids(surfaces),
-            label=np.asarray(labels, dtype=np.bool_),
-            targets=len(absent_gold),
-            truncated=windows[-1].truncated,
-        )
-
-
-def absent_phrases(generated: Generated) -> list[GeneratedPhrase]:
-    """Return the generated phrases that are not in the document's text: the reranker's candidates."""
-    return [phrase for phrase in generated["phrases"] if not phrase["present"]]
+    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id)
+    labels, _ = pad([example.decoder_labels for example in examples], IGNORED_LABEL)
+    sizes = [len(example.candidate) for example in examples]
+    spans = [len(example.span_start) for example in examples]
+    # Candidates are numbered within their document; here, over the batch.
+    first_candidate = np.repeat(np.cumsum([0, *sizes[:-1]]), spans)
+    return {
+        "input_ids": input_ids,
+        "attention_mask": attention_mask,
+        "labels": labels,
+        "candidates": Candidates(
+            document_S=repeated(spans),
+            start_S=joined(example.span_start for example in examples),
+            end_S=joined(example.span_end for example in examples),
+            candidate_S=joined(example.span_candidate for example in examples) + torch.from_numpy(first_candidate),
+            document_C=repeated(sizes),
+        ),
+        "gold": torch.from_numpy(np.concatenate([example.label for example in examples])),
+    }

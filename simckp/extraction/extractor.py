@@ -1,113 +1,163 @@
-"""Stage 1: one encoder-decoder scores mined candidates and generates absent keyphrases (eq. 1, 2, 4, 5).
+"""Stage 1 (section 4.2): one encoder-decoder scores mined candidates and generates absent keyphrases.
 
-Shapes: B documents, T source tokens, L target tokens, S spans, C candidates (flat over the batch), D hidden size.
+Shapes: B documents, T source tokens, L target tokens, C candidates (flat over the batch), G gold candidates among them,
+D hidden size, V vocabulary.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
-from simckp.errors import SimCKPError
-from simckp.extraction.ablations import PAPER_SCORING, new_scorer
-from simckp.networks.backbones import (
-    forget_origin,
-    load_heads,
-    load_seq2seq,
-    load_tokenizer,
-    save_heads,
+from simckp.networks.backbones import Projection, forget_origin, load_heads, save_heads
+from simckp.networks.losses import (
+    IGNORED_LABEL,
+    absent_likelihood_loss,
+    contrastive_loss,
+    in_batch_contrastive_loss,
 )
-from simckp.networks.losses import IGNORED_LABEL, absent_likelihood_loss
-from simckp.networks.pooling import Candidates
-from simckp.networks.settings import read_settings, write_settings
-from simckp.networks.throughput import linear_weights
-from simckp.params import ExtractionScoring
+from simckp.networks.pooling import Candidates, paired_cosine, pool_phrases, pool_texts
+from simckp.networks.settings import write_settings
+from simckp.networks.tokenization import Tokenizer
+from simckp.params import ExtractorSettings
 
-_SETTINGS = "extractor.json"
+SETTINGS_FILE = "extractor.json"
 
 
 class ExtractorGenerator(nn.Module):
-    """The network of section 4.2.
+    """The network of section 4.2, with its tokenizer and the lengths that it reads and writes.
+
+    :mod:`simckp.extraction.ablations` has the paper's other ways to score; :mod:`simckp.extraction.loading` makes and
+    loads all of them.
 
     Args:
         backbone: An encoder-decoder.
-        settings: How candidates are scored.
+        tokenizer: Of the backbone, cutting at ``settings.max_source_tokens``.
+        settings: Pooling, temperature, negatives, lengths.
         contrastive_weight: Lambda of eq. 5.
     """
 
+    extracts = True  # whether the network scores candidates; a generator alone does not
+
     def __init__(
-        self, backbone: PreTrainedModel, settings: ExtractionScoring = PAPER_SCORING, *, contrastive_weight: float = 0.3
+        self,
+        backbone: PreTrainedModel,
+        tokenizer: Tokenizer,
+        settings: ExtractorSettings,
+        *,
+        contrastive_weight: float = 0.3,
     ) -> None:
         super().__init__()
         self.backbone = backbone
+        self.tokenizer = tokenizer
         self.settings = settings
-        self.scorer = new_scorer(settings, int(backbone.get_encoder().config.hidden_size))
         self.contrastive_weight = contrastive_weight
+        self.add_heads(int(backbone.get_encoder().config.hidden_size))
 
-    @property
-    def extracts(self) -> bool:
-        """Whether the network scores candidates; a generator alone (``w/o CL`` of the ablation) does not."""
-        return self.scorer is not None
-
-    def encode(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
-        """Eq. 1: return the encoder's last hidden states, shape (B, T, D)."""
-        output = self.backbone.get_encoder()(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
-        return output.last_hidden_state  # type: ignore[no-any-return]
-
-    def scores(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> Tensor:
-        """Return the score of each candidate, shape (C,), float32; of a contrastive scorer sim() of eq. 3.
-
-        Raises:
-            SimCKPError: The network only generates.
-        """
-        if self.scorer is None:
-            raise SimCKPError("this network was trained with extractor.method=generation: it scores no candidates")
-        with torch.autocast(hidden_BTD.device.type, enabled=False):
-            return self.scorer.scores(hidden_BTD, attention_mask_BT, candidates)  # type: ignore[no-any-return]
+    def add_heads(self, width: int) -> None:
+        """Add the layers above the backbone: the two projections of eq. 2, ``width`` to ``width``."""
+        self.document, self.phrase = Projection(width), Projection(width)
 
     def forward(
         self,
         input_ids: Tensor,
         attention_mask: Tensor,
         labels: Tensor,
-        candidate_label: Tensor,
-        **spans: Tensor,
+        candidates: Candidates,
+        gold: Tensor,
+        counts: Mapping[str, float] | None = None,
     ) -> dict[str, Tensor]:
-        """Return ``loss`` (eq. 5) and its terms, ``mle`` (eq. 4) and ``extraction`` (eq. 3, where it is contrastive).
+        """Return ``loss`` (eq. 5) and its terms: ``mle`` (eq. 4) and, unless it only generates, ``extraction`` (eq. 3).
 
         Args:
-            input_ids: Shape (B, T).
-            attention_mask: Shape (B, T).
-            labels: Target tokens, padded with -100; a document that gives the decoder no target has only those; (B, L).
-            candidate_label: Bool, shape (C,).
-            **spans: The fields of :class:`simckp.networks.pooling.Candidates`.
+            input_ids: Documents, shape (B, T).
+            attention_mask: 1 for real tokens, shape (B, T).
+            labels: Target tokens of the decoder, padded with -100; a document without a target has only those; (B, L).
+            candidates: Token spans of the batch's candidates.
+            gold: Whether a candidate is a gold keyphrase, bool, shape (C,).
+            counts: What each loss term is divided by, if not by this batch's own :meth:`loss_counts`.
         """
+        counts = counts or {}
         hidden_BTD = self.encode(input_ids, attention_mask)
-        mle = self._likelihood(hidden_BTD, attention_mask, labels)
-        if self.scorer is None:
+        mle = self.likelihood_loss(hidden_BTD, attention_mask, labels, counts.get("mle"))
+        if not self.extracts:
             return {"loss": mle, "mle": mle}
+        # The heads stay in float32 under mixed precision: similarities are divided by a temperature of 0.1.
         with torch.autocast(hidden_BTD.device.type, enabled=False):
-            extraction = self.scorer.loss(hidden_BTD, attention_mask, Candidates(**spans), candidate_label)
-        return {"loss": mle + self.contrastive_weight * extraction, "mle": mle, "extraction": extraction}
+            extraction = self.extraction_loss(hidden_BTD, attention_mask, candidates, gold, counts.get("extraction"))
+        return {"loss": mle + self.contrastive_weight * extraction, "mle": mle, "extraction": extraction}  # eq. 5
 
-    def _likelihood(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor) -> Tensor:
-        """Run the decoder on the documents that give it a target, and only on those; 0 if none does."""
-        with_targets_B = (labels_BL != IGNORED_LABEL).any(dim=1)
-        if not with_targets_B.any():
-            # One token that does not count: the optimiser and every process see a gradient in every step.
+    def encode(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
+        """Return the encoder's last hidden states, shape (B, T, D)."""
+        output = self.backbone.get_encoder()(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
+        return output.last_hidden_state  # type: ignore[no-any-return]
+
+    def embed(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
+        """Eq. 1 and 2: return document embeddings (B, D) and phrase embeddings (C, D), float32."""
+        # Eq. 1: pool the states of the document's tokens, and of the tokens of each phrase.
+        pooled_BD = pool_texts(hidden_BTD, attention_mask_BT, self.settings.document_pooling)
+        pooled_CD = pool_phrases(hidden_BTD, candidates, self.settings.phrase_pooling)
+        # Eq. 2: a linear layer and tanh for each of the two.
+        return self.document(pooled_BD), self.phrase(pooled_CD)
+
+    def scores(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> Tensor:
+        """Return ``sim()`` of eq. 3, the cosine similarity of each candidate to its document; (C,), float32."""
+        document_BD, phrase_CD = self.embed(hidden_BTD, attention_mask_BT, candidates)
+        return paired_cosine(document_BD.index_select(0, candidates.document_C), phrase_CD)
+
+    def extraction_loss(
+        self,
+        hidden_BTD: Tensor,
+        attention_mask_BT: Tensor,
+        candidates: Candidates,
+        gold_C: Tensor,
+        count: float | None = None,
+    ) -> Tensor:
+        """Eq. 3: return the contrastive loss of the batch's gold candidates, a scalar."""
+        settings, document_C = self.settings, candidates.document_C
+        if settings.negatives == "in_batch":
+            document_BD, phrase_CD = self.embed(hidden_BTD, attention_mask_BT, candidates)
+            similarity_GB = torch.cosine_similarity(phrase_CD[gold_C][:, None], document_BD[None], dim=-1)
+            return in_batch_contrastive_loss(
+                similarity_GB,
+                document_C[gold_C],
+                temperature=settings.temperature,
+                reduction=settings.reduction,
+                count=count,
+            )
+        similarity_C = self.scores(hidden_BTD, attention_mask_BT, candidates)
+        return contrastive_loss(
+            similarity_C,
+            gold_C,
+            document_C,
+            len(hidden_BTD),
+            temperature=settings.temperature,
+            reduction=settings.reduction,
+            count=count,
+        )
+
+    def likelihood_loss(
+        self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor, count: float | None = None
+    ) -> Tensor:
+        """Eq. 4: return the decoder's loss on the documents that have a target, a scalar; 0 if none has."""
+        with_target_B = (labels_BL != IGNORED_LABEL).any(dim=1)
+        if not with_target_B.any():
+            # One token that does not count, so that optimiser and processes see a gradient in every step.
             labels_BL = labels_BL.new_full((len(labels_BL), 1), IGNORED_LABEL)
-            with_targets_B[0] = True
-        labels = labels_BL[with_targets_B]
+            with_target_B[0] = True
+        # The decoder runs only for documents that have a target.
+        labels_BL = labels_BL[with_target_B]
         output = self.backbone(
-            encoder_outputs=BaseModelOutput(last_hidden_state=hidden_BTD[with_targets_B]),
-            attention_mask=attention_mask_BT[with_targets_B],
-            decoder_input_ids=self._shift_right(labels),
+            encoder_outputs=BaseModelOutput(last_hidden_state=hidden_BTD[with_target_B]),
+            attention_mask=attention_mask_BT[with_target_B],
+            decoder_input_ids=self._shift_right(labels_BL),
             use_cache=False,
         )
-        return absent_likelihood_loss(output.logits, labels)
+        return absent_likelihood_loss(output.logits, labels_BL, count=count)
 
     def _shift_right(self, labels_BL: Tensor) -> Tensor:
         config = self.backbone.config
@@ -115,53 +165,38 @@ class ExtractorGenerator(nn.Module):
         shifted_BL = torch.cat([start_B1, labels_BL[:, :-1]], dim=1)
         return shifted_BL.masked_fill(shifted_BL == IGNORED_LABEL, int(config.pad_token_id))
 
+    def loss_counts(self, batch: Mapping[str, Any]) -> dict[str, int]:
+        """Return how many terms each loss of a batch sums over, by the loss's name."""
+        targets = int((batch["labels"] != IGNORED_LABEL).any(dim=1).sum())
+        return {"mle": targets, "extraction": self.extraction_terms(batch)}
+
+    def extraction_terms(self, batch: Mapping[str, Any]) -> int:
+        """Return how many terms :meth:`extraction_loss` sums over: the batch's positives, or its documents."""
+        return int(batch["gold"].sum()) if self.settings.reduction == "mean" else len(batch["input_ids"])
+
     def decoder_parameters(self) -> list[nn.Parameter]:
         """Return the weights of the decoder and its output layer that the encoder does not share."""
         shared = {id(parameter) for parameter in self.backbone.get_encoder().parameters()}
         return [parameter for parameter in self.backbone.parameters() if id(parameter) not in shared]
 
-    def networks(self) -> list[PreTrainedModel]:
+    def backbones(self) -> list[PreTrainedModel]:
         """Return the pretrained networks inside."""
         return [self.backbone]
 
-    def operations(self, batch: dict[str, Tensor]) -> tuple[int, float]:
-        """Return a batch's real tokens and the floating-point operations of the linear layers in a forward pass."""
-        source, target = int(batch["attention_mask"].sum()), int((batch["labels"] != IGNORED_LABEL).sum())
-        encoder = linear_weights(self.backbone.get_encoder())
-        return source + target, 2.0 * (source * encoder + target * (linear_weights(self.backbone) - encoder))
+    def heads(self) -> nn.ModuleDict:
+        """Return the layers above the backbone."""
+        return nn.ModuleDict({name: part for name, part in self.named_children() if name != "backbone"})
 
-    def save(self, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Write backbone, tokenizer, scorer and its settings (safetensors and JSON) to a folder."""
+    def save(self, folder: Path) -> None:
+        """Write backbone, tokenizer, heads and settings (safetensors and JSON) into a folder."""
         forget_origin(self.backbone)
         self.backbone.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        write_settings(folder / _SETTINGS, self.settings)
-        if self.scorer is not None:
-            save_heads(folder, self.scorer)
+        self.tokenizer.save(folder)
+        write_settings(folder / SETTINGS_FILE, self.settings)
+        if self.extracts:
+            save_heads(folder, self.heads())
 
-
-def new_extractor(
-    backbone: str,
-    settings: ExtractionScoring = PAPER_SCORING,
-    *,
-    decoder_layers: int | None,
-    contrastive_weight: float = 0.3,
-) -> tuple[ExtractorGenerator, Any]:
-    """Return an untrained extractor on a pretrained backbone, and its tokenizer."""
-    tokenizer = load_tokenizer(backbone)
-    network = load_seq2seq(backbone, tokenizer, decoder_layers=decoder_layers)
-    return ExtractorGenerator(network, settings, contrastive_weight=contrastive_weight), tokenizer
-
-
-def load_extractor(folder: Path) -> tuple[ExtractorGenerator, Any]:
-    """Return a trained extractor and its tokenizer, as :meth:`ExtractorGenerator.save` wrote them.
-
-    Raises:
-        SimCKPError: The folder is not such a one.
-    """
-    tokenizer = load_tokenizer(str(folder))
-    settings = read_settings(folder / _SETTINGS, ExtractionScoring)
-    model = ExtractorGenerator(AutoModelForSeq2SeqLM.from_pretrained(folder), settings)
-    if model.scorer is not None:
-        load_heads(folder, model.scorer)
-    return model.eval(), tokenizer
+    def load_heads(self, folder: Path) -> None:
+        """Read the heads that :meth:`save` wrote."""
+        if self.extracts:
+            load_heads(folder, self.heads())

@@ -8,19 +8,18 @@ import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from simckp.data.records import Document, Generated, GeneratedPhrase
 from simckp.errors import SimCKPError
-from simckp.extraction.examples import Encoded, TextEncoder
-from simckp.extraction.extractor import ExtractorGenerator, load_extractor
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.extraction.loading import load_extractor
 from simckp.generation.beam_search import Search, Sequence, beam_search
 from simckp.generation.decoder import step_decoder
-from simckp.networks.backbones import SEPARATOR, best_device
-from simckp.networks.collation import by_length, pad
-from simckp.networks.throughput import linear_weights, matmul_peak
+from simckp.networks.backbones import best_device
+from simckp.networks.batches import by_length, pad
+from simckp.networks.tokenization import EncodedText, Tokenizer
 from simckp.params import Generation
 from simckp.text import (
     StemmedText,
@@ -41,23 +40,12 @@ class Overgenerator:
 
     Args:
         model: A trained extractor-generator in evaluation mode.
-        tokenizer: Its tokenizer.
         settings: Beams and lengths.
-        max_tokens: Source tokens the model reads at most; ``truncated`` tells where a text was longer.
-        overlap: Tokens that two windows of a long document share; None cuts it.
+        overlap: Tokens that two windows of a long document share; None cuts the document.
     """
 
-    def __init__(
-        self,
-        model: ExtractorGenerator,
-        tokenizer: Any,
-        settings: Generation,
-        *,
-        max_tokens: int,
-        overlap: int | None = None,
-    ) -> None:
-        self._model, self._tokenizer, self._settings, self._overlap = model, tokenizer, settings, overlap
-        self._encode = TextEncoder(tokenizer, max_tokens)
+    def __init__(self, model: ExtractorGenerator, settings: Generation, *, overlap: int | None = None) -> None:
+        self._model, self._settings, self._overlap = model, settings, overlap
         config = model.backbone.generation_config
         ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
         self._ends = {token for token in ends if token is not None}
@@ -65,8 +53,8 @@ class Overgenerator:
         self._start = int(model.backbone.config.decoder_start_token_id if start is None else start)
         known = step_decoder(model.backbone, settings.precision) if len(self._ends) == 1 else None
         # Twice as many continuations as beams are looked at; a vocabulary must have them.
-        self._decoder = known if known is not None and len(tokenizer) > 2 * settings.beams else None
-        self._meter = _Meter(model, settings.precision)
+        self._decoder = known if known is not None and len(model.tokenizer) > 2 * settings.beams else None
+        self._speed = _SpeedLog()
 
     def __call__(self, documents: list[Document]) -> list[Generated]:
         """Return the unique phrases that the beams of each document hold, in the order of the documents.
@@ -76,27 +64,27 @@ class Overgenerator:
         windows = [
             (position, window)
             for position, document in enumerate(documents)
-            for window in self._encode.windows(document["text"], self._overlap)
+            for window in self._model.tokenizer.windows(document["text"], self._overlap)
         ]
         beams: list[list[Sequence]] = [[] for _ in documents]
         truncated = {position: window.truncated for position, window in windows}  # of each document's last window
         for batch in by_length([len(window.input_ids) for _, window in windows], self._settings.batch_size):
-            for index, found in zip(batch, self.search([windows[index][1] for index in batch]), strict=True):
-                beams[windows[index][0]] += found
+            for index, sequences in zip(batch, self.search([windows[index][1] for index in batch]), strict=True):
+                beams[windows[index][0]] += sequences
         return [
             Generated(
                 id=document["id"],
-                phrases=unique_phrases(sorted(own, key=lambda beam: -beam.log_prob), document, self._tokenizer),
+                phrases=unique_phrases(sorted(own, key=lambda beam: -beam.log_prob), document, self._model.tokenizer),
                 truncated=truncated[position],
             )
             for position, (document, own) in enumerate(zip(documents, beams, strict=True))
         ]
 
     @torch.inference_mode()
-    def search(self, batch: list[Encoded]) -> list[list[Sequence]]:
+    def search(self, batch: list[EncodedText]) -> list[list[Sequence]]:
         """Return the K best sequences of each document, best first."""
         device = next(self._model.parameters()).device
-        ids_BT, mask_BT = pad([text.input_ids for text in batch], self._tokenizer.pad_token_id)
+        ids_BT, mask_BT = pad([text.input_ids for text in batch], self._model.tokenizer.pad_token_id)
         ids_BT, mask_BT = ids_BT.to(device), mask_BT.to(device)
         if self._decoder is None:
             return self._search_with_transformers(ids_BT, mask_BT)
@@ -113,9 +101,9 @@ class Overgenerator:
             end=next(iter(self._ends)),
         )
         hidden_BTD = hidden_BTD.to(torch.bfloat16 if half else torch.float32)
-        found = beam_search(hidden_BTD, mask_BT, self._decoder, search)
-        self._meter.add(int(mask_BT.sum()), found, time.perf_counter() - started)
-        return found
+        sequences = beam_search(hidden_BTD, mask_BT, self._decoder, search)
+        self._speed.add(len(batch), time.perf_counter() - started)
+        return sequences
 
     def _search_with_transformers(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> list[list[Sequence]]:
         """Search with any encoder-decoder that ``transformers`` knows."""
@@ -154,44 +142,33 @@ class Overgenerator:
         return ids[1:stop]
 
 
-class _Meter:
-    """Says once a minute how fast the search is, and what share of the machine's arithmetic it uses."""
+class _SpeedLog:
+    """Logs once a minute how many documents a second were searched."""
 
-    def __init__(self, model: ExtractorGenerator, precision: str) -> None:
-        backbone = model.backbone
-        self._device = next(model.parameters()).device.type
-        self._dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        self._encoder = linear_weights(backbone.get_encoder())
-        self._decoder = linear_weights(backbone) - self._encoder
-        self._documents, self._operations, self._seconds, self._logged = 0, 0.0, 0.0, 0.0
+    def __init__(self) -> None:
+        self._documents, self._seconds, self._logged = 0, 0.0, 0.0
 
-    def add(self, source_tokens: int, found: list[list[Sequence]], seconds: float) -> None:
-        steps = sum(max(len(beam.token_ids) for beam in beams) * len(beams) for beams in found)
-        self._documents += len(found)
-        self._operations += 2.0 * (source_tokens * self._encoder + steps * self._decoder)
-        self._seconds += seconds
+    def add(self, documents: int, seconds: float) -> None:
+        self._documents, self._seconds = self._documents + documents, self._seconds + seconds
         if time.monotonic() - self._logged > _SECONDS_BETWEEN_LOGS:
             self._logged = time.monotonic()
-            share = self._operations / self._seconds / matmul_peak(self._device, self._dtype)
-            rate = self._documents / self._seconds
-            _LOG.info("overgeneration: %.2f documents/s, %.0f %% of the matrix product peak", rate, 100 * share)
+            _LOG.info("overgeneration: %.2f documents/s", self._documents / self._seconds)
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path, settings: Generation, max_tokens: int, overlap: int | None) -> Overgenerator:
+def _loaded(folder: Path, settings: Generation, overlap: int | None) -> Overgenerator:
     """Keep the network of a worker process from piece to piece."""
-    model, tokenizer = load_extractor(folder)
-    return Overgenerator(model.to(best_device()), tokenizer, settings, max_tokens=max_tokens, overlap=overlap)
+    return Overgenerator(load_extractor(folder).to(best_device()), settings, overlap=overlap)
 
 
 def overgenerate(
-    documents: list[Document], *, folder: Path, settings: Generation, max_tokens: int, overlap: int | None
+    documents: list[Document], *, extractor: Path, settings: Generation, overlap: int | None
 ) -> list[Generated]:
-    """Overgenerate with the extractor in ``folder``; see :class:`Overgenerator`."""
-    return _loaded(folder, settings, max_tokens, overlap)(documents)
+    """Overgenerate with the network in the folder ``extractor``; see :class:`Overgenerator`."""
+    return _loaded(extractor, settings, overlap)(documents)
 
 
-def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) -> list[GeneratedPhrase]:
+def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Tokenizer) -> list[GeneratedPhrase]:
     """Split beams at the separator and return each phrase once (by stems), best rank first.
 
     Args:
@@ -201,14 +178,14 @@ def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) ->
     """
     text = StemmedText(stems(document["text"]))
     gold = set(map(scoring_key, document["keyphrases"]))
-    found: dict[str, GeneratedPhrase] = {}
+    phrases: dict[str, GeneratedPhrase] = {}
     for rank, beam in enumerate(beams):
         surfaces = {scoring_key(surface): surface for surface in _surfaces(beam, tokenizer)}
         for key, surface in surfaces.items():
-            if key in found:
-                found[key]["beams"] += 1
+            if key in phrases:
+                phrases[key]["beams"] += 1
             elif has_letter_or_digit(key):
-                found[key] = GeneratedPhrase(
+                phrases[key] = GeneratedPhrase(
                     key=key,
                     surface=surface,
                     beams=1,
@@ -217,15 +194,14 @@ def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Any) ->
                     present=is_present(tuple(key.split(" ")), text),
                     label=key in gold,
                 )
-    return list(found.values())
+    return list(phrases.values())
 
 
-def _surfaces(beam: Sequence, tokenizer: Any) -> Iterator[str]:
-    separator = tokenizer.convert_tokens_to_ids(SEPARATOR)
+def _surfaces(beam: Sequence, tokenizer: Tokenizer) -> Iterator[str]:
     piece: list[int] = []
-    for token in [*beam.token_ids, separator]:
-        if token != separator:
+    for token in [*beam.token_ids, tokenizer.separator_id]:
+        if token != tokenizer.separator_id:
             piece.append(token)
         elif piece:
-            yield rejoined(single_spaced(tokenizer.decode(piece, skip_special_tokens=True)))
+            yield rejoined(single_spaced(tokenizer.decode(piece)))
             piece = []

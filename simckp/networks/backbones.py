@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -20,9 +20,9 @@ from transformers import (
 )
 
 from simckp.errors import SimCKPError
+from simckp.networks.tokenization import SEPARATOR
 
 PACKAGED = "minilm"
-SEPARATOR = "<sep>"
 
 
 def locate(name: str) -> str:
@@ -48,7 +48,7 @@ def _from_pretrained(loader: Any, name: str, **options: Any) -> Any:
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """Return the fast tokenizer of a backbone, with :data:`SEPARATOR` as one token; it must give offsets.
+    """Return the fast tokenizer of a backbone, with ``<sep>`` as one token; it must give offsets.
 
     Special tokens that stand in a text (``<sep>``, ``[SEP]``, ``</s>``) are read as the text they are.
 
@@ -128,9 +128,27 @@ def forget_origin(model: PreTrainedModel) -> None:
             module.config._name_or_path = ""
 
 
-def projection(width: int) -> nn.Module:
-    """Return the linear layer and tanh of eq. 2, ``width`` to ``width``."""
-    return nn.Sequential(nn.Linear(width, width), nn.Tanh())
+class Projection(nn.Sequential):
+    """The linear layer and tanh of eq. 2, ``width`` to ``width``; in float32 under mixed precision too."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(nn.Linear(width, width), nn.Tanh())
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """Return the embeddings, of the same shape as what was pooled."""
+        with torch.autocast(pooled.device.type, enabled=False):
+            return super().forward(pooled)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def check_length(key: str, max_tokens: int, config: Any) -> None:
+    """Check that a network has a position for every token that it is to read.
+
+    Raises:
+        SimCKPError: It has fewer; the message names the parameter ``key``.
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions is not None and max_tokens > positions:
+        raise SimCKPError(f"{key} is {max_tokens}, but the backbone reads at most {positions} tokens")
 
 
 def save_heads(folder: Path, heads: nn.Module) -> None:

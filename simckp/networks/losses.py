@@ -1,10 +1,12 @@
 """The losses of Choi et al. 2023: eq. 3 (contrastive) and eq. 4 (maximum likelihood of the absent keyphrases).
 
-Shapes: B documents, C candidates of all documents of a batch (flat), L target tokens, V vocabulary.
+Shapes: B documents, C candidates of all documents of a batch (flat), P positives among them, L target tokens,
+V vocabulary. Every loss divides a sum by a count. Where several processes or micro-batches share one step, the caller
+passes the step's count.
 """
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
 from torch.nn import functional
 
 from simckp.params import Reduction
@@ -34,24 +36,6 @@ def segment_logsumexp(values: Tensor, segment_C: Tensor, segments: int) -> Tenso
     return torch.where(empty, largest, largest + torch.log(total.masked_fill(empty, 1.0)))
 
 
-def is_distributed() -> bool:
-    """Say whether several processes train one network."""
-    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
-
-
-def mean_over_ranks(total: Tensor, count: Tensor) -> Tensor:
-    """Return ``total / count`` (0 for no count), each summed over all processes that train one network.
-
-    A process's share is scaled by their number, since the gradients are averaged over processes: several compute
-    exactly the gradient that one computes on the whole batch.
-    """
-    if is_distributed():
-        count = count.clone()
-        distributed.all_reduce(count)
-        total = total * distributed.get_world_size()
-    return total / count.clamp(min=1)
-
-
 def contrastive_loss(
     similarity_C: Tensor,
     positive_C: Tensor,
@@ -60,11 +44,19 @@ def contrastive_loss(
     *,
     temperature: float,
     reduction: Reduction = "mean",
+    count: float | None = None,
 ) -> Tensor:
     """Eq. 3: each positive against the negatives of its own document.
 
     ``-log(e^p / (e^p + sum_j e^n_j))`` with ``p, n = similarity / temperature`` is ``softplus(logsumexp(n) - p)``.
     Other positives of the document are not in the denominator.
+
+    The field calls this InfoNCE (van den Oord et al. 2018) or NT-Xent with several positives. It is the supervised
+    contrastive loss "outside the logarithm" (Khosla et al. 2020) without the other positives in the denominator, and
+    multiple negatives ranking loss if all negatives come from the anchor's own document.
+
+    Example: similarities 0.9 (positive), 0.1 and 0.3 at temperature 0.1 give
+    ``softplus(logsumexp(1, 3) - 9) = log(1 + e^3.127 / e^9) = 0.0028``.
 
     Args:
         similarity_C: Cosine similarity of each candidate to its document, shape (C,).
@@ -74,6 +66,7 @@ def contrastive_loss(
         temperature: Tau.
         reduction: ``mean`` over the batch's positives, as the authors' code does (lambda 0.3 was tuned with it), or
             ``sum`` over the positives of a document, as the paper writes, then the mean over documents.
+        count: What the sum is divided by; by default the batch's own number of positives or documents.
 
     Returns:
         A scalar; 0 if the batch has no positive.
@@ -82,41 +75,58 @@ def contrastive_loss(
     negative_C = ~positive_C
     negatives_B = segment_logsumexp(scaled_C[negative_C], document_C[negative_C], documents)
     loss_P = functional.softplus(negatives_B.index_select(0, document_C[positive_C]) - scaled_C[positive_C])
-    count = loss_P.numel() if reduction == "mean" else documents
-    return mean_over_ranks(loss_P.sum(), torch.tensor(count, device=loss_P.device))
+    return mean_of(loss_P.sum(), (loss_P.numel() if reduction == "mean" else documents) if count is None else count)
 
 
 def in_batch_contrastive_loss(
-    similarity_PB: Tensor, document_P: Tensor, *, temperature: float, reduction: Reduction = "mean"
+    similarity_PB: Tensor,
+    document_P: Tensor,
+    *,
+    temperature: float,
+    reduction: Reduction = "mean",
+    count: float | None = None,
 ) -> Tensor:
-    """Eq. 3 with the other documents of the batch for negatives: each keyphrase must be nearest its own document.
+    """Eq. 3 with the other documents of the batch as negatives: each keyphrase must be nearest its own document.
+
+    The field calls this multiple negatives ranking loss or in-batch softmax.
 
     Args:
         similarity_PB: Cosine similarity of each gold keyphrase to each document, shape (P, B).
         document_P: Own document of each keyphrase, shape (P,).
         temperature: Tau.
         reduction: As of :func:`contrastive_loss`.
+        count: As of :func:`contrastive_loss`.
 
     Returns:
         A scalar; 0 if the batch has no keyphrase.
     """
     loss_P = functional.cross_entropy(similarity_PB.float() / temperature, document_P, reduction="none")
-    count = loss_P.numel() if reduction == "mean" else similarity_PB.shape[1]
-    return mean_over_ranks(loss_P.sum(), torch.tensor(count, device=loss_P.device))
+    documents = similarity_PB.shape[1]
+    return mean_of(loss_P.sum(), (loss_P.numel() if reduction == "mean" else documents) if count is None else count)
 
 
-def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor) -> Tensor:
+def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor, *, count: float | None = None) -> Tensor:
     """Eq. 4: negative log-likelihood per target token of a document, then the mean over documents with targets.
 
     A document without absent keyphrases (all labels :data:`IGNORED_LABEL`) is masked: the paper does not say what
     happens to it, and the authors' code drops it from training.
 
+    Args:
+        logits_BLV: Of the decoder, shape (B, L, V).
+        labels_BL: Target tokens, padded with :data:`IGNORED_LABEL`, shape (B, L).
+        count: What the sum is divided by; by default the batch's own number of documents with targets.
+
     Returns:
-        A scalar; 0 if no document has a target.
+        A scalar, in nats; 0 if no document has a target.
     """
     loss_BL = functional.cross_entropy(
         logits_BLV.float().transpose(1, 2), labels_BL, ignore_index=IGNORED_LABEL, reduction="none"
     )
     length_B = (labels_BL != IGNORED_LABEL).sum(dim=1)
     loss_B = loss_BL.sum(dim=1) / length_B.clamp(min=1)
-    return mean_over_ranks(loss_B.sum(), (length_B > 0).sum())
+    return mean_of(loss_B.sum(), int((length_B > 0).sum()) if count is None else count)
+
+
+def mean_of(total: Tensor, count: float) -> Tensor:
+    """Return ``total / count``; where the count is 0 the total is 0, and so is the mean."""
+    return total / (count or 1)

@@ -4,7 +4,8 @@ Shapes: B documents, T tokens, D hidden size, S spans, C candidates, P tokens of
 running sums.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,28 +19,38 @@ from simckp.params import PhrasePooling, TextPooling
 class Candidates:
     """The candidates of a batch, flat, as token spans; the spans of a candidate must not overlap.
 
+    A batch holds them as one entry: the data loader moves them to the device with :meth:`to`.
+
     Attributes:
-        span_document_S: Document of each span, shape (S,).
-        span_start_S: First token of each span, shape (S,).
-        span_end_S: Token after the last of each span, shape (S,).
-        span_candidate_S: Candidate of each span, in [0, C), shape (S,).
-        candidate_document_C: Document of each candidate, shape (C,).
+        document_S: Document of each span, shape (S,).
+        start_S: First token of each span, shape (S,).
+        end_S: Token after the last of each span, shape (S,).
+        candidate_S: Candidate of each span, in [0, C), shape (S,).
+        document_C: Document of each candidate, shape (C,).
     """
 
-    span_document_S: Tensor
-    span_start_S: Tensor
-    span_end_S: Tensor
-    span_candidate_S: Tensor
-    candidate_document_C: Tensor
+    document_S: Tensor
+    start_S: Tensor
+    end_S: Tensor
+    candidate_S: Tensor
+    document_C: Tensor
 
     def __len__(self) -> int:
         """Return C."""
-        return len(self.candidate_document_C)
+        return len(self.document_C)
+
+    def to(self, device: torch.device | str, **options: Any) -> "Candidates":
+        """Return the candidates on a device."""
+        return Candidates(*(getattr(self, field.name).to(device, **options) for field in fields(self)))
+
+    def pin_memory(self) -> "Candidates":
+        """Return the candidates in memory that a GPU can read directly."""
+        return Candidates(*(getattr(self, field.name).pin_memory() for field in fields(self)))
 
     def lengths(self) -> Tensor:
         """Return the tokens of each candidate in all its spans, shape (C,), float32."""
-        length_S = (self.span_end_S - self.span_start_S).float()
-        return length_S.new_zeros(len(self)).index_add(0, self.span_candidate_S, length_S)
+        length_S = (self.end_S - self.start_S).float()
+        return length_S.new_zeros(len(self)).index_add(0, self.candidate_S, length_S)
 
 
 def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling) -> Tensor:
@@ -59,14 +70,15 @@ def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling)
 
 def _span_tokens(hidden_BTD: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
     """Return the state of every token of every span, (P, D) in float32, and its candidate, (P,)."""
-    row_S = candidates.span_document_S * hidden_BTD.shape[1] + candidates.span_start_S
-    row_P, span_P = expand_spans(row_S, candidates.span_end_S - candidates.span_start_S)
-    return hidden_BTD.float().flatten(0, 1).index_select(0, row_P), candidates.span_candidate_S[span_P]
+    row_S = candidates.document_S * hidden_BTD.shape[1] + candidates.start_S
+    row_P, span_P = expand_spans(row_S, candidates.end_S - candidates.start_S)
+    return hidden_BTD.float().flatten(0, 1).index_select(0, row_P), candidates.candidate_S[span_P]
 
 
 def expand_spans(row_S: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor]:
     """Return the rows ``row_S, row_S + 1 ...`` of spans of ``length_S`` rows, and the span of each, both (P,)."""
     span_P = torch.arange(len(length_S), device=length_S.device).repeat_interleave(length_S)
+    # Row P's offset in its span: its place in all rows, less the rows of the spans before.
     offset_P = torch.arange(len(span_P), device=length_S.device) - (length_S.cumsum(0) - length_S)[span_P]
     return row_S[span_P] + offset_P, span_P
 
@@ -83,13 +95,14 @@ def sum_spans(hidden_BTD: Tensor, candidates: Candidates) -> Tensor:
     Returns:
         Phrase embeddings of shape (C, D), float32; zero for a candidate without spans.
     """
+    # float32: running sums over hundreds of tokens lose digits in bfloat16. The zero in front is the sum of no token.
     running_BTD = functional.pad(hidden_BTD.float().cumsum(dim=1), (0, 0, 1, 0))
     # index_select, not advanced indexing: the gradient of the latter adds up in any order, so runs would differ.
     running_RD = running_BTD.flatten(0, 1)
-    row_S = candidates.span_document_S * running_BTD.shape[1]
-    sum_SD = running_RD.index_select(0, row_S + candidates.span_end_S)
-    sum_SD = sum_SD - running_RD.index_select(0, row_S + candidates.span_start_S)
-    return sum_SD.new_zeros(len(candidates), sum_SD.shape[1]).index_add(0, candidates.span_candidate_S, sum_SD)
+    row_S = candidates.document_S * running_BTD.shape[1]
+    sum_SD = running_RD.index_select(0, row_S + candidates.end_S)
+    sum_SD = sum_SD - running_RD.index_select(0, row_S + candidates.start_S)
+    return sum_SD.new_zeros(len(candidates), sum_SD.shape[1]).index_add(0, candidates.candidate_S, sum_SD)
 
 
 def pool_texts(hidden_BTD: Tensor, attention_mask_BT: Tensor, how: TextPooling) -> Tensor:

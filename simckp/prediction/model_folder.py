@@ -15,13 +15,10 @@ SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 
 
 class PredictorSettings(Section):
-    """What a model needs beside its networks and thresholds: how texts are tagged, mined, read and cut."""
+    """What a model needs beside its networks and thresholds."""
 
     tagger: Tagger
     mining: Mining
-    max_source_tokens: int
-    reranker_max_source_tokens: int
-    max_phrase_tokens: int
     generation: Generation
     windows: Windows
     selection: Selection

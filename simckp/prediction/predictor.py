@@ -12,10 +12,8 @@ from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.data.records import KINDS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored, Tagged
 from simckp.documents.cleaning import clean_text, compose
 from simckp.errors import SimCKPError
-from simckp.extraction.extractor import load_extractor
 from simckp.generation.overgenerate import Overgenerator
 from simckp.hub.access import hub_errors
-from simckp.networks.backbones import best_device
 from simckp.networks.settings import read_settings
 from simckp.prediction.model_folder import (
     EXTRACTOR,
@@ -25,10 +23,9 @@ from simckp.prediction.model_folder import (
     PredictorSettings,
     read_thresholds,
 )
-from simckp.prediction.scores import score_with
-from simckp.reranking.reranker import load_reranker
+from simckp.prediction.scores import Networks
 from simckp.thresholds.calibration import same_for_all
-from simckp.thresholds.keyphrases import paired_kinds, predict
+from simckp.thresholds.keyphrases import predict
 
 Text = str | Mapping[str, str]
 _BATCH = 16
@@ -65,19 +62,11 @@ class KeyphrasePredictor:
         self._folder = folder
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
         self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
-        device = best_device()
-        extractor, self._tokenizer = load_extractor(folder / EXTRACTOR)
-        self._extractor = extractor.to(device)
+        self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER)
         self._tagger = load_tagger(self.settings.tagger)
         self._overgenerator = Overgenerator(
-            self._extractor,
-            self._tokenizer,
-            self.settings.generation,
-            max_tokens=self.settings.max_source_tokens,
-            overlap=self.settings.windows.overlap,
+            self._networks.extractor, self.settings.generation, overlap=self.settings.windows.overlap
         )
-        reranking = load_reranker(folder / RERANKER)
-        self._reranking = reranking and (reranking[0].to(device), reranking[1])
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> "KeyphrasePredictor":
@@ -164,18 +153,10 @@ class KeyphrasePredictor:
         settings = self.settings
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=settings.mining.max_words)
-        generates = "absent" in kinds or not self._extractor.extracts
+        generates = "absent" in kinds or not self._networks.extractor.extracts
         generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]
-        rows = score_with(
-            list(zip(documents, mined, generated, strict=True)),
-            (self._extractor, self._tokenizer),
-            self._reranking,
-            max_tokens=settings.max_source_tokens,
-            reranker_max_tokens=settings.reranker_max_source_tokens,
-            max_phrase_tokens=settings.max_phrase_tokens,
-            overlap=settings.windows.overlap,
-        )
-        return list(paired_kinds(rows))
+        rows = list(zip(documents, mined, generated, strict=True))
+        return self._networks.score(rows, overlap=settings.windows.overlap)
 
     def choose(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from simckp.networks.collation import ExtractionCollator
 
 from benchmarks.__main__ import CPU_ROWS, GPU_ROWS, table
 from benchmarks.baselines import evaluation as evaluation_baseline
@@ -23,7 +24,6 @@ from simckp.data.records import Generated, Predicted, PredictedPhrase
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.extraction.examples import RerankingExample, extraction_examples
-from simckp.networks.collation import ExtractionCollator
 from simckp.params import Tagger
 from simckp.prediction.scores import extraction_scores, reranking_scores
 from tests.conftest import REPOSITORY

@@ -2,7 +2,7 @@
 
 import torch
 
-from simckp.networks.throughput import linear_weights, matmul_peak
+from benchmarks.arithmetic import linear_weights, matmul_peak
 
 
 def test_the_peak_is_measured_without_the_global_generator() -> None:

@@ -1,0 +1,45 @@
+"""Rows of tokens as padded matrices, and batches of rows with similar lengths."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from simckp.networks.tokenization import Integers
+
+Batch = dict[str, Any]
+
+
+def pad(rows: list[Integers], value: int) -> tuple[Tensor, Tensor]:
+    """Return rows as one matrix, padded on the right, and its mask (1 for real entries); both (rows, longest)."""
+    width = max((len(row) for row in rows), default=0)
+    matrix = np.full((len(rows), width), value, dtype=np.int64)
+    mask = np.zeros((len(rows), width), dtype=np.int64)
+    for index, row in enumerate(rows):
+        matrix[index, : len(row)] = row
+        mask[index, : len(row)] = 1
+    return torch.from_numpy(matrix), torch.from_numpy(mask)
+
+
+def repeated(counts: list[int]) -> Tensor:
+    """Return ``0`` as often as the first count says, then ``1`` as often as the second, and so on."""
+    return torch.from_numpy(np.repeat(np.arange(len(counts)), counts))
+
+
+def joined(arrays: Iterable[Integers]) -> Tensor:
+    """Return arrays one after the other, as int64."""
+    return torch.from_numpy(np.concatenate(list(arrays)).astype(np.int64))
+
+
+def by_length(lengths: list[int], size: int) -> Iterator[list[int]]:
+    """Yield batches of positions with similar lengths, longest first; every position once."""
+    order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def to_device(batch: Mapping[str, Any], device: torch.device) -> Batch:
+    """Return the batch on a device."""
+    return {name: part.to(device) for name, part in batch.items()}

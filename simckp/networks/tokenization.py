@@ -1,0 +1,136 @@
+"""Texts as tokens: a backbone's tokenizer with the length that its network reads.
+
+Shapes: T tokens of one text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import PreTrainedTokenizerBase
+
+SEPARATOR = "<sep>"
+
+Integers = NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EncodedText:
+    """A tokenised text, or one window of a long one. Character positions are those of the whole text.
+
+    Attributes:
+        input_ids: Token ids with the special tokens, shape (T,).
+        starts: First character of each token, shape (T,); special tokens are empty ranges.
+        ends: Character after the last of each token, shape (T,).
+        truncated: Whether the text goes on beyond the tokens.
+        reach: Character after the last one that the tokens cover.
+        begin: First character that they cover; 0 except for further windows.
+    """
+
+    input_ids: Integers
+    starts: Integers
+    ends: Integers
+    truncated: bool
+    reach: int
+    begin: int = 0
+
+
+class Tokenizer:
+    """A fast tokenizer that cuts texts at one length.
+
+    Args:
+        backbone_tokenizer: From :func:`simckp.networks.backbones.load_tokenizer`.
+        max_tokens: Longest sequence, special tokens included.
+    """
+
+    def __init__(self, backbone_tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
+        self._tokenizer: Any = backbone_tokenizer
+        self.max_tokens = max_tokens
+        self.pad_token_id = int(self._tokenizer.pad_token_id)
+        self.separator_id = int(self._tokenizer.convert_tokens_to_ids(SEPARATOR))
+        end = self._tokenizer.eos_token_id
+        self.end_id = int(self._tokenizer.sep_token_id if end is None else end)
+
+    def __len__(self) -> int:
+        """Return the size of the vocabulary, added tokens included."""
+        return len(self._tokenizer)
+
+    def with_max_tokens(self, max_tokens: int) -> "Tokenizer":
+        """Return the same tokenizer with another length."""
+        return Tokenizer(self._tokenizer, max_tokens)
+
+    def __call__(self, texts: list[str]) -> Iterator[EncodedText]:
+        """Yield the tokens of each text; what is longer than ``max_tokens`` is cut off."""
+        if not texts:
+            return
+        batch = self._tokenizer(
+            texts, truncation=True, max_length=self.max_tokens, padding=False, return_offsets_mapping=True
+        )
+        for ids, offsets, encoding in zip(batch["input_ids"], batch["offset_mapping"], batch.encodings, strict=True):
+            yield _encoded(ids, offsets, truncated=bool(encoding.overflowing))
+
+    def windows(self, text: str, overlap: int | None) -> list[EncodedText]:
+        """Return a text as one or more windows, each sharing ``overlap`` tokens with the next.
+
+        At least half of each window is new text. With ``overlap=None`` there is one window, and the rest is cut off.
+        """
+        if overlap is None:
+            return list(self([text]))
+        batch = self._tokenizer(
+            text,
+            truncation=True,
+            max_length=self.max_tokens,
+            stride=min(overlap, self.max_tokens // 2),
+            padding=False,
+            return_offsets_mapping=True,
+            return_overflowing_tokens=True,
+        )
+        pieces = list(zip(batch["input_ids"], batch["offset_mapping"], strict=True))
+        last = len(pieces) - 1
+        return [
+            _encoded(ids, offsets, truncated=number < last, further=number > 0)
+            for number, (ids, offsets) in enumerate(pieces)
+        ]
+
+    def ids(self, texts: list[str]) -> list[Integers]:
+        """Return only the token ids of each text."""
+        return [encoded.input_ids for encoded in self(texts)]
+
+    def target(self, keyphrases: list[str], max_target_tokens: int) -> Integers:
+        """Return a One2Seq target: keyphrases in the given order, separators between them, end of sequence last.
+
+        Whole keyphrases that do not fit into ``max_target_tokens`` are left out from the end, so that a target always
+        ends properly. The target is empty if there is no keyphrase.
+        """
+        target: list[int] = []
+        for keyphrase in keyphrases:
+            pieces = self._tokenizer(keyphrase, add_special_tokens=False)["input_ids"]
+            separator = [self.separator_id] if target else []
+            if len(target) + len(separator) + len(pieces) + 1 > max_target_tokens:
+                break
+            target += separator + pieces
+        return np.asarray([*target, self.end_id] if target else [], dtype=np.int32)
+
+    def decode(self, ids: list[int]) -> str:
+        """Return the text of token ids, without special tokens."""
+        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer's files into a network's folder; the length stands among the network's settings."""
+        self._tokenizer.save_pretrained(folder)
+
+
+def _encoded(ids: list[int], offsets: list[tuple[int, int]], *, truncated: bool, further: bool = False) -> EncodedText:
+    ranges = np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
+    real = ranges[ranges[:, 1] > ranges[:, 0]]
+    return EncodedText(
+        input_ids=np.asarray(ids, dtype=np.int32),
+        starts=ranges[:, 0],
+        ends=ranges[:, 1],
+        truncated=truncated,
+        reach=int(ranges[:, 1].max(initial=0)),
+        begin=int(real[0, 0]) if further and len(real) else 0,
+    )

@@ -1,0 +1,251 @@
+"""Train a network: what a run is, its checkpoints with resume, early stopping on validation, a log for plots."""
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+from transformers import EarlyStoppingCallback, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
+
+from simckp.errors import SimCKPError
+from simckp.networks.distributed import gather_shares, own_share
+from simckp.networks.sampling import LengthGroupedSampler
+from simckp.networks.trainer import GOAL, ExampleDataset, SimCKPTrainer, Validation
+from simckp.params import Optimisation, Section
+from simckp.thresholds.selection import Ranking, calibrate
+
+Settings = TypeVar("Settings", bound=Section)
+_CHECKPOINTS_KEPT = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """What is not part of the recipe.
+
+    Attributes:
+        seed: Of weights, order and dropout.
+        folder: For checkpoints; the last one found here is resumed.
+        minimum: Of the best-five rule, for F1@M on validation.
+        bar: Whether to show a progress bar.
+    """
+
+    seed: int
+    folder: Path
+    minimum: int
+    bar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What a training came to.
+
+    Attributes:
+        steps: Optimiser steps done.
+        best_step: Step whose weights were kept.
+        best_goal: What was to be maximised on validation, at that step.
+        history: One row a log entry: step, epoch, losses, learning rate, validation figures.
+    """
+
+    steps: int
+    best_step: int
+    best_goal: float
+    history: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trained network, how the training went, and how many documents it used of how many."""
+
+    model: Any
+    result: TrainingResult
+    counts: dict[str, int]
+
+    @classmethod
+    def of(cls, model: nn.Module, result: TrainingResult, *, read: list[Any], used: list[Any]) -> "Trained":
+        """Return the outcome of a training that used some of the examples that were read."""
+        counts = {
+            "documents": len(read),
+            "documents_used": len(used),
+            "documents_truncated": sum(example.truncated for example in used),
+        }
+        return cls(model, result, counts)
+
+
+def ranking_validation(
+    rank: Callable[[Any, list[Any]], list[Ranking]], examples: list[Any], run: Run
+) -> Callable[[nn.Module], Validation]:
+    """Return the validation of a network that scores: F1@M at the calibrated threshold, and at each best one.
+
+    Args:
+        rank: Network and examples to one ranking per example. Of several processes each ranks its share.
+        examples: Of the validation set.
+        run: Its ``minimum`` is used.
+    """
+
+    def validate(network: nn.Module) -> Validation:
+        rankings = gather_shares(rank(network, own_share(examples)), len(examples))
+        calibration = calibrate(rankings, minimum=run.minimum)
+        figures = {
+            "f1_at_m": calibration.f1_at_m,
+            "oracle_f1_at_m": calibration.oracle_f1_at_m,
+            "threshold": calibration.threshold,
+        }
+        return Validation(goal=calibration.f1_at_m, figures=figures)
+
+    return validate
+
+
+def settings_of(params: Section, settings_class: type[Settings]) -> Settings:
+    """Return the part of a stage's parameters that its network keeps in its folder."""
+    return settings_class(**{name: getattr(params, name) for name in settings_class.model_fields})
+
+
+def process_count() -> int:
+    """Return the number of processes that train together (of ``accelerate launch``)."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> TrainingArguments:
+    """Return the Trainer's arguments.
+
+    Evaluation comes every ``evaluate_every`` steps, or sooner if the whole training is shorter, so that there always
+    is a best checkpoint.
+    """
+    every = min(settings.evaluate_every, steps)
+    arguments = TrainingArguments(
+        output_dir=str(run.folder),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch_size // process_count(),
+        gradient_accumulation_steps=settings.gradient_accumulation,
+        learning_rate=settings.learning_rate,
+        warmup_steps=math.ceil(settings.warmup_ratio * steps),
+        lr_scheduler_type="linear",
+        optim="adamw_torch_fused",
+        bf16=settings.precision == "bfloat16",
+        ddp_find_unused_parameters=False,
+        use_cpu=not torch.cuda.is_available() or os.environ.get("ACCELERATE_USE_CPU") == "true",
+        weight_decay=0.01,
+        max_grad_norm=settings.max_grad_norm,
+        eval_strategy="steps",
+        eval_steps=every,
+        save_strategy="steps",
+        save_steps=every,
+        save_total_limit=_CHECKPOINTS_KEPT,
+        logging_strategy="steps",
+        logging_steps=max(1, min(every, 50)),
+        load_best_model_at_end=True,
+        metric_for_best_model=f"eval_{GOAL}",
+        greater_is_better=True,
+        seed=run.seed,
+        data_seed=run.seed,
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        dataloader_drop_last=False,
+        report_to="none",
+        include_num_input_tokens_seen="non_padding",
+        disable_tqdm=not run.bar,
+    )
+    # One process drives one GPU; the Trainer's data parallelism would cut the flat tensors of a batch anywhere.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    return arguments
+
+
+def _prepare(model: nn.Module, settings: Optimisation) -> None:
+    """Switch gradient checkpointing and compilation on; weights and their names stay as they are."""
+    for network in model.backbones() if settings.gradient_checkpointing or settings.compile else ():  # type: ignore[operator]
+        if settings.gradient_checkpointing:
+            network.gradient_checkpointing_enable({"use_reentrant": False})
+        if settings.compile:
+            parts = [network.get_encoder(), network.get_decoder()] if network.config.is_encoder_decoder else [network]
+            for part in parts:
+                part.compile(dynamic=True)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the newest whole checkpoint, or None; halves that a kill left behind are deleted.
+
+    The Trainer writes its state last, so a checkpoint with a readable state is whole.
+    """
+    steps = sorted((int(path.name.rpartition("-")[2]), path) for path in folder.glob("checkpoint-*"))
+    for _, path in reversed(steps):
+        try:
+            json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            shutil.rmtree(path)
+        else:
+            return path
+    return None
+
+
+def train(
+    model: Any,
+    examples: list[Any],
+    collate: Callable[[list[Any]], dict[str, Any]],
+    validate: Callable[[nn.Module], Validation],
+    settings: Optimisation,
+    run: Run,
+    *,
+    other_rate: tuple[float, Iterable[nn.Parameter]] | None = None,
+) -> TrainingResult:
+    """Train ``model`` in place and leave the weights of its best checkpoint in it.
+
+    Args:
+        model: A network with ``loss_counts`` and ``backbones``.
+        examples: Training examples; their ``input_ids`` have the lengths by which batches are grouped.
+        collate: Examples to the network's keyword arguments, without ``counts``.
+        validate: See :class:`SimCKPTrainer`.
+        settings: Learning rate, epochs and so on.
+        run: Seed, folder for checkpoints, progress bar.
+        other_rate: See :class:`SimCKPTrainer`.
+
+    Raises:
+        SimCKPError: There is no example to learn from.
+    """
+    if not examples:
+        raise SimCKPError("there is no training document to learn from")
+    steps_per_epoch = math.ceil(math.ceil(len(examples) / settings.batch_size) / settings.gradient_accumulation)
+    steps = steps_per_epoch * settings.epochs
+    arguments = training_arguments(settings, run, steps=steps)
+    sampler = None
+    if settings.group_by_length:
+        lengths = [len(example.input_ids) for example in examples]
+        sampler = LengthGroupedSampler(lengths, settings.batch_size, seed=run.seed)
+    _prepare(model, settings)
+    trainer = SimCKPTrainer(
+        model=model,
+        sampler=sampler,
+        # A compiled network and a recomputed forward pass do not see what stands between them and their functions.
+        byte_dropout=not (settings.compile or settings.gradient_checkpointing or torch.cuda.is_available()),
+        ema_decay=settings.ema_decay,
+        other_rate=other_rate,
+        args=arguments,
+        data_collator=partial(_with_counts, collate, model),
+        train_dataset=ExampleDataset(examples),
+        eval_dataset=ExampleDataset(examples[:1]),  # the Trainer wants one; `validate` has its own
+        callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
+        validate=validate,
+    )
+    checkpoint = last_checkpoint(run.folder)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.accelerator.wait_for_everyone()
+    state = trainer.state
+    best = state.best_model_checkpoint or ""
+    return TrainingResult(
+        steps=state.global_step,
+        best_step=int(best.rpartition("-")[2] or state.global_step),
+        best_goal=float(state.best_metric or 0.0),
+        history=[{key: float(value) for key, value in entry.items()} for entry in state.log_history],
+    )
+
+
+def _with_counts(collate: Callable[[list[Any]], dict[str, Any]], model: Any, examples: list[Any]) -> dict[str, Any]:
+    batch = collate(examples)
+    return batch | {"counts": model.loss_counts(batch)}

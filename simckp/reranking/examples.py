@@ -1,0 +1,113 @@
+"""Stage 2's examples: documents and generated phrases as tokens.
+
+Shapes: T tokens, C generated phrases of one document.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from simckp.data.records import Document, Generated, GeneratedPhrase
+from simckp.networks.batches import Batch, pad, repeated
+from simckp.networks.tokenization import Integers, Tokenizer
+from simckp.text import StemmedText, scoring_key, split_by_presence, stems
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RerankingExample:
+    """One document with its generated phrases that are not in its text.
+
+    Attributes:
+        windows: Tokens of the document's windows, each of shape (T,); one, where long documents are cut.
+        phrases: Token ids of each phrase, C arrays.
+        label: Whether it was generated correctly, bool, shape (C,).
+        targets: Number of absent gold keyphrases, generated or not.
+        truncated: Whether the document's end is in no window.
+    """
+
+    windows: list[Integers]
+    phrases: list[Integers]
+    label: NDArray[np.bool_]
+    targets: int
+    truncated: bool
+
+    @property
+    def input_ids(self) -> Integers:
+        """Return the tokens of the first window, shape (T,): what is learnt from."""
+        return self.windows[0]
+
+    @property
+    def has_contrast(self) -> bool:
+        """Whether there are a positive and a negative: without either, eq. 3 is empty or zero."""
+        return bool(self.label.any() and not self.label.all())
+
+
+def reranking_examples(
+    rows: Iterable[tuple[Document, Generated]],
+    tokenizer: Tokenizer,
+    phrase_tokenizer: Tokenizer,
+    *,
+    with_gold: bool = False,
+    overlap: int | None = None,
+) -> Iterator[RerankingExample]:
+    """Yield one example per document; its phrases stand in the order of :func:`absent_phrases`.
+
+    Args:
+        rows: Documents with their generated phrases.
+        tokenizer: Of the network, for documents.
+        phrase_tokenizer: Of the network, for phrases.
+        with_gold: Whether absent gold keyphrases that were not generated follow, as correct ones.
+        overlap: Tokens that two windows of a long document share; None cuts the document.
+    """
+    for document, generated in rows:
+        absent = absent_phrases(generated)
+        windows = tokenizer.windows(document["text"], overlap)
+        _, absent_gold = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
+        surfaces, labels = [phrase["surface"] for phrase in absent], [phrase["label"] for phrase in absent]
+        if with_gold:
+            generated_keys = {phrase["key"] for phrase in absent}
+            extra = [phrase for phrase in absent_gold if scoring_key(phrase) not in generated_keys]
+            surfaces, labels = [*surfaces, *extra], [*labels, *(True for _ in extra)]
+        yield RerankingExample(
+            windows=[window.input_ids for window in windows],
+            phrases=phrase_tokenizer.ids(surfaces),
+            label=np.asarray(labels, dtype=np.bool_),
+            targets=len(absent_gold),
+            truncated=windows[-1].truncated,
+        )
+
+
+def absent_phrases(generated: Generated) -> list[GeneratedPhrase]:
+    """Return the generated phrases that are not in the document's text: the reranker's candidates."""
+    return [phrase for phrase in generated["phrases"] if not phrase["present"]]
+
+
+def collate(examples: list[RerankingExample], *, pad_token_id: int) -> Batch:
+    """Return a batch as :meth:`simckp.reranking.reranker.Reranker.forward` takes it.
+
+    A phrase that several documents share is encoded once.
+    """
+    position_of: dict[bytes, int] = {}
+    distinct: list[Integers] = []
+    positions = []
+    for example in examples:
+        for phrase in example.phrases:
+            key = phrase.tobytes()
+            if key not in position_of:
+                position_of[key] = len(distinct)
+                distinct.append(phrase)
+            positions.append(position_of[key])
+    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id)
+    phrase_ids, phrase_mask = pad(distinct, pad_token_id)
+    return {
+        "input_ids": input_ids,
+        "attention_mask": attention_mask,
+        "phrase_input_ids": phrase_ids,
+        "phrase_attention_mask": phrase_mask,
+        "candidate_phrase": torch.tensor(positions, dtype=torch.int64),
+        "candidate_document": repeated([len(example.phrases) for example in examples]),
+        "gold": torch.from_numpy(np.concatenate([example.label for example in examples])),
+    }

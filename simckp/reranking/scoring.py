@@ -1,0 +1,92 @@
+"""Scores of generated phrases by a trained network of stage 2."""
+
+from collections.abc import Iterator
+
+import torch
+
+from simckp.data.records import Document, Generated, Scored, ScoredPhrase
+from simckp.networks.batches import by_length, pad
+from simckp.networks.tokenization import Integers
+from simckp.reranking.examples import RerankingExample, absent_phrases, reranking_examples
+from simckp.reranking.reranker import Reranker, similarities
+from simckp.thresholds.selection import Ranking
+
+# Change nothing but speed and memory.
+_DOCUMENT_BATCH = 16
+_PHRASE_BATCH = 256
+
+
+class PhraseVectors:
+    """Vectors of phrases: each distinct phrase is encoded once, since its vector does not depend on the document."""
+
+    def __init__(self, model: Reranker) -> None:
+        self._model = model
+        self._vectors: dict[bytes, torch.Tensor] = {}
+
+    @torch.inference_mode()
+    def add(self, phrases: list[Integers]) -> None:
+        """Encode the phrases (token ids) that are not known yet, sorted by length."""
+        new = {key: phrase for phrase in phrases if (key := phrase.tobytes()) not in self._vectors}
+        keys, rows = list(new), list(new.values())
+        device = next(self._model.parameters()).device
+        for positions in by_length([len(row) for row in rows], _PHRASE_BATCH):
+            ids_NT, mask_NT = pad([rows[position] for position in positions], self._model.tokenizer.pad_token_id)
+            vector_ND = self._model.embed_phrases(ids_NT.to(device), mask_NT.to(device))
+            self._vectors.update(
+                (keys[position], vector) for position, vector in zip(positions, vector_ND, strict=True)
+            )
+
+    def stack(self, phrases: list[Integers]) -> torch.Tensor:
+        """Return the vectors of known phrases, shape (N, D)."""
+        return torch.stack([self._vectors[phrase.tobytes()] for phrase in phrases])
+
+
+@torch.inference_mode()
+def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[list[float]]:
+    """Return the similarity of every generated phrase of every example to its document, or to its best window."""
+    device = next(model.parameters()).device
+    vectors = PhraseVectors(model)
+    vectors.add([phrase for example in examples for phrase in example.phrases])
+    scores: list[list[float]] = [[] for _ in examples]
+    windows = [
+        (position, window) for position, example in enumerate(examples) if example.phrases for window in example.windows
+    ]
+    for batch in by_length([len(window) for _, window in windows], _DOCUMENT_BATCH):
+        ids_BT, mask_BT = pad([windows[index][1] for index in batch], model.tokenizer.pad_token_id)
+        document_BD = model.embed_documents(ids_BT.to(device), mask_BT.to(device))
+        for index, document_D in zip(batch, document_BD, strict=True):
+            position = windows[index][0]
+            similarity = similarities(document_D, vectors.stack(examples[position].phrases))
+            scores[position] = list(map(max, similarity, scores[position])) if scores[position] else similarity
+    return scores
+
+
+def reranking_rankings(model: Reranker, examples: list[RerankingExample]) -> list[Ranking]:
+    """Return the generated phrases of each example ranked by similarity."""
+    return [
+        Ranking.of(scores, example.label.tolist(), example.targets)
+        for scores, example in zip(reranking_scores(model, examples), examples, strict=True)
+    ]
+
+
+def score_absent(
+    rows: list[tuple[Document, Generated]], model: Reranker, *, overlap: int | None = None
+) -> Iterator[Scored]:
+    """Yield the generated phrases of each document that are not in its text, with their similarity, best first.
+
+    In a document of several windows a phrase has its best similarity to any of them.
+    """
+    examples = list(reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, overlap=overlap))
+    for (document, generated), example, scores in zip(rows, examples, reranking_scores(model, examples), strict=True):
+        scored = [
+            ScoredPhrase(key=phrase["key"], surface=phrase["surface"], score=score, label=phrase["label"], spans=[])
+            for phrase, score in zip(absent_phrases(generated), scores, strict=True)
+        ]
+        yield Scored(
+            id=document["id"],
+            kind="absent",
+            phrases=sorted(scored, key=lambda phrase: -phrase["score"]),
+            targets=example.targets,
+            truncated=example.truncated,
+            unscored=0,
+        )
