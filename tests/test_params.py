@@ -24,21 +24,6 @@ def test_repository_parameters_are_valid() -> None:
     assert params.generation.beams == 50
 
 
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "presets").glob("*.yaml")), ids=lambda path: path.stem)
-def test_presets_are_valid(path: Path) -> None:
-    assert read_params(path).test_sets
-
-
-def test_the_paper_preset_has_the_papers_values() -> None:
-    params = read_params(REPOSITORY / "presets/paper.yaml")
-    assert (params.lambda_, len(params.seeds), params.mining.max_words, params.generation.beams) == (0.3, 3, 6, 50)
-    first, second = params.extractor, params.reranker
-    assert (first.learning_rate, first.warmup_ratio, first.batch_size, first.epochs) == (5e-5, 0.0, 8, 10)
-    assert (second.learning_rate, second.warmup_ratio, second.batch_size, second.epochs) == (3e-5, 0.1, 8, 10)
-    assert first.temperature == second.temperature == 0.1
-    assert first.evaluate_every == second.evaluate_every == 5000
-
-
 def _set(*keys: str, value: Any) -> Callable[[Any], None]:
     def change(tree: Any) -> None:
         for key in keys[:-1]:
