@@ -1,6 +1,10 @@
-"""The data sets between the stages: row types and Arrow schemas; :mod:`simckp.data.datasets` reads and writes them."""
+"""The data sets between the stages: row types, and the Arrow schemas that are made of them.
 
-from typing import Literal, TypedDict
+:mod:`simckp.data.datasets` reads and writes them.
+"""
+
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -10,6 +14,7 @@ NAME_KEY, VERSION_KEY = b"simckp.schema", b"simckp.version"
 
 Kind = Literal["present", "absent"]
 KINDS: tuple[Kind, ...] = ("present", "absent")
+Int32 = Annotated[int, pa.int32()]
 
 
 class Document(TypedDict):
@@ -40,15 +45,15 @@ class Tagged(TypedDict):
     id: str
     words: list[str]
     tags: list[str]
-    starts: list[int]
-    ends: list[int]
+    starts: list[Int32]
+    ends: list[Int32]
 
 
 class Span(TypedDict):
     """Code points ``[start, end)`` of a document's text."""
 
-    start: int
-    end: int
+    start: Int32
+    end: Int32
 
 
 class Candidate(TypedDict):
@@ -79,8 +84,8 @@ class GeneratedPhrase(TypedDict):
 
     key: str
     surface: str
-    beams: int
-    best_rank: int
+    beams: Int32
+    best_rank: Int32
     log_prob: float
     present: bool
     label: bool
@@ -190,121 +195,46 @@ class Duplicate(TypedDict):
     similarity: float
 
 
-def _required(fields: dict[str, pa.DataType | pa.Field]) -> list[pa.Field]:
-    """Name the fields; only one that was made nullable may be missing."""
-    return [
-        kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False)
-        for name, kind in fields.items()
-    ]
-
-
-def _list(item: pa.DataType) -> pa.DataType:
-    return pa.list_(pa.field("element", item, nullable=False))
-
-
-_TEXT, _COUNT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-_REAL_OR_NULL = pa.field("", pa.float64(), nullable=True)
-_SPANS = _list(pa.struct(_required({"start": pa.int32(), "end": pa.int32()})))
-
-
-def _phrases(fields: dict[str, pa.DataType]) -> pa.DataType:
-    return _list(pa.struct(_required(fields)))
-
-
-_FIELDS: dict[str, dict[str, pa.DataType | pa.Field]] = {
-    "documents": {
-        "id": _TEXT,
-        "title": _TEXT,
-        "abstract": _TEXT,
-        "text": _TEXT,
-        "keyphrases": _list(_TEXT),
-        "set": _TEXT,
-    },
-    "dropped": {"id": _TEXT, "file": _TEXT, "row": _COUNT, "what": _TEXT, "reason": _TEXT, "detail": _TEXT},
-    "duplicates": {"id": _TEXT, "set": _TEXT, "duplicate_of": _TEXT, "duplicate_set": _TEXT, "similarity": _REAL},
-    "tagged": {
-        "id": _TEXT,
-        "words": _list(_TEXT),
-        "tags": _list(_TEXT),
-        "starts": _list(pa.int32()),
-        "ends": _list(pa.int32()),
-    },
-    "candidates": {
-        "id": _TEXT,
-        "phrases": _phrases({"key": _TEXT, "surface": _TEXT, "spans": _SPANS, "label": _FLAG}),
-        "present_targets": _list(_TEXT),
-        "absent_targets": _list(_TEXT),
-        "missed_targets": _list(_TEXT),
-    },
-    "generations": {
-        "id": _TEXT,
-        "phrases": _phrases(
-            {
-                "key": _TEXT,
-                "surface": _TEXT,
-                "beams": pa.int32(),
-                "best_rank": pa.int32(),
-                "log_prob": _REAL,
-                "present": _FLAG,
-                "label": _FLAG,
-            }
-        ),
-        "truncated": _FLAG,
-    },
-    "scores": {
-        "id": _TEXT,
-        "kind": _TEXT,
-        "phrases": _phrases({"key": _TEXT, "surface": _TEXT, "score": _REAL, "label": _FLAG, "spans": _SPANS}),
-        "targets": _COUNT,
-        "truncated": _FLAG,
-        "unscored": _COUNT,
-    },
-    "thresholds": {
-        "kind": _TEXT,
-        "method": _TEXT,
-        "value": _REAL,
-        "intercept": _REAL,
-        "features": _list(_TEXT),
-        "coefficients": _list(_REAL),
-        "precision_weight": _REAL,
-        "gold_prior": _REAL,
-        "limit": _REAL_OR_NULL,
-        "f1_at_m": _REAL,
-        "oracle_f1_at_m": _REAL,
-        "documents": _COUNT,
-    },
-    "predictions": {
-        "id": _TEXT,
-        "phrases": _phrases({"surface": _TEXT, "key": _TEXT, "kind": _TEXT, "score": _REAL, "spans": _SPANS}),
-        "truncated": _FLAG,
-        "warnings": _list(_TEXT),
-    },
-    "document_metrics": {
-        "set": _TEXT,
-        "seed": _COUNT,
-        "id": _TEXT,
-        "profile": _TEXT,
-        "kind": _TEXT,
-        "targets": _COUNT,
-        "predictions": _COUNT,
-        "predictions_at_5": _COUNT,
-        "matches": _COUNT,
-        "matches_at_5": _COUNT,
-        "counted": _FLAG,
-        "precision_at_5": _REAL,
-        "recall_at_5": _REAL,
-        "f1_at_5": _REAL,
-        "precision_at_m": _REAL,
-        "recall_at_m": _REAL,
-        "f1_at_m": _REAL,
-    },
+ROWS: dict[str, type] = {
+    "documents": Document,
+    "dropped": Dropped,
+    "duplicates": Duplicate,
+    "tagged": Tagged,
+    "candidates": Mined,
+    "generations": Generated,
+    "scores": Scored,
+    "thresholds": Threshold,
+    "predictions": Predicted,
+    "document_metrics": DocumentMetrics,
 }
+_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def schema(name: str) -> pa.Schema:
-    """Return the Arrow schema of a data set, name and version in its metadata.
+    """Return the Arrow schema of a data set, made of its row type; name and version stand in its metadata.
 
     Raises:
         KeyError: No data set has that name (a bug in the caller).
     """
-    return pa.schema(_required(_FIELDS[name]), metadata={NAME_KEY: name.encode(), VERSION_KEY: VERSION.encode()})
+    return pa.schema(_fields(ROWS[name]), metadata={NAME_KEY: name.encode(), VERSION_KEY: VERSION.encode()})
+
+
+def _fields(row: type) -> list[pa.Field]:
+    return [_field(name, hint) for name, hint in get_type_hints(row, include_extras=True).items()]
+
+
+def _field(name: str, hint: Any) -> pa.Field:
+    """Return the field of a column; only one whose type allows None may be missing."""
+    if get_origin(hint) is UnionType:
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+        return pa.field(name, _arrow(hint), nullable=True)
+    return pa.field(name, _arrow(hint), nullable=False)
+
+
+def _arrow(hint: Any) -> pa.DataType:
+    if get_origin(hint) is list:
+        (element,) = get_args(hint)
+        return pa.list_(_field("element", element))
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[1]
+    return _ARROW[hint] if hint in _ARROW else pa.struct(_fields(hint))
