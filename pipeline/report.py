@@ -38,7 +38,7 @@ def main() -> None:
             name: set_statistics(datasets.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
         }
         baselines: dict[str, Any] = {name: _read(f"baselines/{name}.json") for name in params.baselines}
-        cuts = {name: [_read(f"cuts/{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
+        cuts = {name: [_read(f"thresholds/{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
         comparisons = json.loads(COMPARISONS.read_text(encoding="utf-8"))
         tables = [
             *result_tables(metrics, baselines | comparisons["systems"]),

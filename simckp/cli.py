@@ -19,7 +19,7 @@ from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluate import Evaluator
-from simckp.evaluation.others import paired_with_gold, read_predictions
+from simckp.evaluation.external import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.evaluation.tables import FIGURES, with_interval
 from simckp.provenance import trace

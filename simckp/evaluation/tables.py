@@ -89,7 +89,7 @@ def cut_table(cuts: Mapping[str, Sequence[CutMetrics]]) -> Table:
     """Return F1@M of every threshold side by side, with and without the best-five rule, and the oracle's.
 
     Args:
-        cuts: For each set what :func:`simckp.evaluation.cuts.compare_cuts` found with every seed.
+        cuts: For each set what :func:`simckp.evaluation.threshold_comparison.compare_thresholds` found with every seed.
     """
     header = ["threshold", "at least", *(f"{name} {kind} F1@M" for kind in KINDS for name in cuts)]
     first = next(iter(cuts.values()))[0]
