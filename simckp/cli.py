@@ -21,7 +21,6 @@ from simckp.errors import SimCKPError
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.external import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
-from simckp.evaluation.tables import FIGURES, with_interval
 from simckp.provenance import trace
 from simckp.quiet import quiet_transformers
 from simckp.records import KINDS
@@ -113,6 +112,8 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Score the predictions of any system as the field's published scripts do, with 95 % intervals."""
+    from simckp.evaluation.tables import FIGURES, with_interval
+
     if unknown := [name for name in profile or [] if name not in PROFILES]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
     names = profile or list(PROFILES)

@@ -15,7 +15,6 @@ from simckp.documents.catalogue import PUBLIC_SETS
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.fetching import ask_hub, check_fetched, fetch, public_set
 from simckp.errors import SimCKPError
-from simckp.evaluation.statistics import set_statistics
 from simckp.hub import is_offline
 from simckp.records import Document, Dropped
 
@@ -69,6 +68,8 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Print the statistics of the paper's Table 1 for some files, and the first problems found in them."""
+    from simckp.evaluation.statistics import set_statistics
+
     cleaner = Cleaner("inspected", filtered=True)
     lost: list[Dropped] = []
     problems: list[str] = []
