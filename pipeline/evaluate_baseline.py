@@ -15,31 +15,31 @@ from simckp.thresholds.keyphrases import paired_kinds, predict
 
 
 def main(name: str) -> None:
-    """Cut a baseline's scores as the network's are cut, and score what is left."""
+    """Calibrate a baseline's thresholds as the network's are, and score its predictions."""
     folder = Path("data/baselines", name)
     uses = ["evaluated", "evaluation", "selection"]
     with Stage("evaluate_baseline", name, uses=uses, inputs=[Path("data/documents"), folder]) as stage:
         prune_baselines(stage.params)
         selection, settings = stage.params.selection, stage.params.evaluation
         valid = datasets.read_dataset(folder / VALID, name="scores")
-        thresholds = calibrate_kinds(valid, minimum=selection.minimum, limit=selection.limit, fixed=selection.value)
-        cuts = of_method(thresholds, selection.method)
+        calibrated = calibrate_kinds(valid, minimum=selection.minimum, limit=selection.limit, fixed=selection.value)
+        thresholds = of_method(calibrated, selection.method)
 
         def rows(set_name: str) -> Iterator[Any]:
             documents = datasets.read_dataset(Path("data/documents", set_name), name="documents")
             pairs = paired_kinds(datasets.read_dataset(folder / set_name, name="scores"))
             for document, pair in zip(documents, pairs, strict=True):
-                (predicted,) = predict([pair], thresholds=cuts, minimum=selection.minimum)
+                (predicted,) = predict([pair], thresholds=thresholds, minimum=selection.minimum)
                 yield document, predicted, Generated(id=document["id"], phrases=[], truncated=False)
 
-        found = {}
+        by_set = {}
         for set_name in stage.params.evaluated:
             evaluator = Evaluator(set_name, 0, [settings.profile])
             for _ in evaluator.score(progress(rows(set_name), f"{stage.title}: {set_name}")):
                 pass
             metrics = evaluator.metrics(settings.profile, resamples=settings.resamples, confidence=settings.confidence)
-            found[set_name] = {kind: metrics[kind] for kind in ("present", "set")}  # it gives no absent keyphrases
-        write_json(Path(f"metrics/baselines/{name}.json"), found)
+            by_set[set_name] = {kind: metrics[kind] for kind in ("present", "set")}  # it predicts no absent keyphrases
+        write_json(Path(f"metrics/baselines/{name}.json"), by_set)
 
 
 if __name__ == "__main__":

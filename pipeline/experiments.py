@@ -21,7 +21,8 @@ from ruamel.yaml import YAML
 from pipeline.runner import PARAMS, write_json
 from simckp.data.records import KINDS
 from simckp.errors import ParameterError, SimCKPError
-from simckp.evaluation.experiments import Experiment, flatten, overview, variants_found
+from simckp.evaluation.comparisons import Experiment, experiments_of_variants, flatten, overview
+from simckp.evaluation.tables import markdown_table
 from simckp.params import parse_params, read_params
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
@@ -44,11 +45,11 @@ def read_collected(path: Path = COLLECTED) -> list[Experiment]:
 def collect() -> list[Experiment]:
     """Write all experiments and commits that ``dvc exp show`` knows and that have metrics, and those kept before."""
     shown = json.loads(_dvc("exp", "show", "--json", capture=True))
-    found = {experiment.name: experiment for experiment in read_collected()} if COLLECTED.exists() else {}
-    found |= {experiment.name: experiment for experiment in _experiments(shown)}
-    write_json(COLLECTED, [asdict(experiment) for experiment in found.values()])
-    _LOG.info("%s: %d experiments", COLLECTED, len(found))
-    return list(found.values())
+    by_name = {experiment.name: experiment for experiment in read_collected()} if COLLECTED.exists() else {}
+    by_name |= {experiment.name: experiment for experiment in _experiments(shown)}
+    write_json(COLLECTED, [asdict(experiment) for experiment in by_name.values()])
+    _LOG.info("%s: %d experiments", COLLECTED, len(by_name))
+    return list(by_name.values())
 
 
 def _experiments(shown: list[dict[str, Any]]) -> Iterator[Experiment]:
@@ -99,7 +100,7 @@ def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], opt
     """Run the variants that no collected experiment is; ``params.yaml`` is afterwards as it was."""
     before = PARAMS.read_text(encoding="utf-8")
     current = flatten(read_params(PARAMS).effective())
-    for number, (name, experiment) in enumerate(variants_found(variants, collect(), current).items()):
+    for number, (name, experiment) in enumerate(experiments_of_variants(variants, collect(), current).items()):
         if experiment is not None:
             _LOG.info("%s, %s: was run (%s)", comparison, name, experiment.name)
             continue
@@ -132,29 +133,29 @@ def _arguments(known: Mapping[str, Any]) -> argparse.Namespace:
     parser.add_argument("--grid", choices=list(read_variants(GRIDS)), help="queue all its combinations, run none")
     parser.add_argument("--show", action="store_true", help="print what was collected, an experiment a row")
     parser.add_argument("--temp", action="store_true", help="run in a copy of the workspace, which stays as it is")
-    given = parser.parse_args()
-    if unknown := [name for name in given.comparisons if name not in known]:
+    options = parser.parse_args()
+    if unknown := [name for name in options.comparisons if name not in known]:
         parser.error(f"there is no comparison {unknown[0]!r}; experiments/variants.yaml has {', '.join(known)}")
-    return given
+    return options
 
 
 def main() -> None:
     """Run comparisons by name, then collect."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     known = read_variants()
-    given = _arguments(known)
+    options = _arguments(known)
     try:
-        for name in given.comparisons:
-            run_variants(name, known[name], ["--temp"] if given.temp else [])
-        if given.comparisons:
+        for name in options.comparisons:
+            run_variants(name, known[name], ["--temp"] if options.temp else [])
+        if options.comparisons:
             _dvc("repro")  # brings this workspace's own results back, from the run cache
-        elif given.grid:
-            queue_grid(given.grid)
+        elif options.grid:
+            queue_grid(options.grid)
         else:
-            found = collect()
-            if given.show:
+            experiments = collect()
+            if options.show:
                 current = flatten(read_params(PARAMS).effective())
-                print(overview(found, current).markdown())  # noqa: T201
+                print(markdown_table(overview(experiments, current)))  # noqa: T201
     except SimCKPError as error:
         sys.exit(f"error: {error}")
 

@@ -66,9 +66,9 @@ def prune_results(params: Params) -> None:
     evaluated = [f"{name}-{seed}.json" for name in params.evaluated for seed in params.seeds]
     _prune(
         Path("metrics"),
-        [f"{name}.json" for name in (*per_seed, *per_set)] + [*evaluated, "profiles", "cuts", "baselines"],
+        [f"{name}.json" for name in (*per_seed, *per_set)] + [*evaluated, "profiles", "thresholds", "baselines"],
     )
-    for folder in ("profiles", "cuts"):
+    for folder in ("profiles", "thresholds"):
         _prune(Path("metrics", folder), evaluated)
     _prune(Path("metrics/baselines"), [f"{name}.json" for name in params.baselines])
     prune_baselines(params)

@@ -6,20 +6,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from pipeline.layout import COMPARISONS, prune_results
 from pipeline.pictures import embedding_spaces, length_curve, training_curves
 from pipeline.runner import Stage, run
 from simckp.data import datasets
+from simckp.evaluation.frames import metrics_frame, thresholds_frame
 from simckp.evaluation.page import example, render_html, render_markdown
 from simckp.evaluation.statistics import set_statistics
-from simckp.evaluation.tables import (
-    Table,
-    cut_table,
-    interval_table,
-    profile_table,
-    result_tables,
-    statistics_table,
-)
+from simckp.evaluation.tables import interval_table, profile_table, result_tables, statistics_table, threshold_table
+from simckp.params import Params
 
 METRICS, DOCUMENTS, PREDICTIONS = Path("metrics"), Path("data/documents"), Path("data/predictions")
 REPORTS = Path("reports")
@@ -32,22 +29,24 @@ def main() -> None:
         params = stage.params
         seeds = [str(seed) for seed in params.seeds]
         prune_results(params)
-        metrics = {name: [_read(f"{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
+        metrics = metrics_frame(_of_every_seed("", params))
+        thresholds = threshold_table(thresholds_frame(_of_every_seed("thresholds/", params)))
         profiles = {name: _read(f"profiles/{name}-{seeds[0]}.json") for name in params.evaluated}
         statistics = {
             name: set_statistics(datasets.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
         }
-        baselines: dict[str, Any] = {name: _read(f"baselines/{name}.json") for name in params.baselines}
-        cuts = {name: [_read(f"cuts/{name}-{seed}.json") for seed in seeds] for name in params.evaluated}
         comparisons = json.loads(COMPARISONS.read_text(encoding="utf-8"))
-        tables = [
-            *result_tables(metrics, baselines | comparisons["systems"]),
-            interval_table(metrics, confidence=params.evaluation.confidence),
-            cut_table(cuts),
-            *(Table(**table) for table in comparisons["tables"]),
-            profile_table(profiles),
-            statistics_table(statistics),
-        ]
+        systems = {name: _read(f"baselines/{name}.json") for name in params.baselines} | comparisons["systems"]
+        tables = {
+            **result_tables(metrics, metrics_frame(systems, "model", "set")),
+            "Confidence intervals and upper bound": interval_table(metrics, confidence=params.evaluation.confidence),
+            "Thresholds side by side: the paper's, one best for all, one a document, the oracle": thresholds,
+            **{entry["title"]: pd.DataFrame(**entry["table"]) for entry in comparisons["tables"]},
+            "The same predictions under other published scripts": profile_table(
+                metrics_frame(profiles, "set", "profile")
+            ),
+            "Data (the paper's Table 1 in brackets)": statistics_table(pd.DataFrame(statistics).T),
+        }
         examples = [
             example(document, predicted)
             for name in params.evaluated
@@ -58,9 +57,8 @@ def main() -> None:
         ]
         profile = params.evaluation.profile
         facts = {"lambda": params.lambda_, "seeds": ", ".join(seeds), "sets": ", ".join(params.evaluated)}
-        markdown = render_markdown(tables, profile=profile)
         REPORTS.mkdir(exist_ok=True)
-        (REPORTS / "results.md").write_text(markdown, encoding="utf-8")
+        (REPORTS / "results.md").write_text(render_markdown(tables, profile=profile), encoding="utf-8")
         (REPORTS / "index.html").write_text(
             render_html(
                 tables=tables,
@@ -73,6 +71,10 @@ def main() -> None:
             encoding="utf-8",
         )
         logging.getLogger("pipeline").info("report: %s", REPORTS / "index.html")
+
+
+def _of_every_seed(folder: str, params: Params) -> dict[str, dict[int, Any]]:
+    return {name: {seed: _read(f"{folder}{name}-{seed}.json") for seed in params.seeds} for name in params.evaluated}
 
 
 def _read(name: str) -> Any:

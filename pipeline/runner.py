@@ -1,6 +1,5 @@
 """What every stage has: its checked parameters, a scratch folder that survives a kill, a lock, and plain errors."""
 
-import csv
 import errno
 import fcntl
 import hashlib
@@ -186,13 +185,13 @@ def write_json(path: Path, value: object) -> None:
     temporary.replace(path)
 
 
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[Any, Any]]) -> None:
     """Write rows under a header; other fields of a row are left out, missing ones are empty."""
+    import pandas as pd  # not needed by most stages
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as sink:
-        writer = csv.DictWriter(sink, columns, extrasaction="ignore", restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+    # As objects, so that integers with gaps stay integers and floats keep all digits.
+    pd.DataFrame(list(rows), columns=list(columns), dtype=object).to_csv(path, index=False, lineterminator="\n")
 
 
 def run(main: Callable[..., None], *, arguments: int) -> None:

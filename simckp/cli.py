@@ -20,9 +20,8 @@ from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluate import Evaluator
-from simckp.evaluation.others import paired_with_gold, read_predictions
+from simckp.evaluation.external import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
-from simckp.evaluation.tables import FIGURES, with_interval
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
 
@@ -113,6 +112,8 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Score the predictions of any system as the field's published scripts do, with 95 % intervals."""
+    from simckp.evaluation.tables import FIGURES, with_interval
+
     if unknown := [name for name in profile or [] if name not in PROFILES]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
     names = profile or list(PROFILES)

@@ -63,7 +63,7 @@ STAGES = [
     "train_reranker",
     "score",
     "calibrate",
-    "compare_cuts",
+    "compare_thresholds",
     "predict",
     "evaluate",
     "baseline",

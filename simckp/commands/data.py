@@ -14,7 +14,6 @@ from simckp.commands.options import Encoding, Fields, Format, Source, given_docu
 from simckp.data.records import Document, Dropped
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.errors import SimCKPError
-from simckp.evaluation.statistics import set_statistics
 from simckp.hub.access import is_offline
 from simckp.hub.catalogue import PUBLIC_SETS
 from simckp.hub.fetching import ask_hub, check_fetched, fetch, public_set
@@ -69,6 +68,8 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Print the statistics of the paper's Table 1 for some files, and the first problems found in them."""
+    from simckp.evaluation.statistics import set_statistics
+
     cleaner = Cleaner("inspected", filtered=True)
     lost: list[Dropped] = []
     problems: list[str] = []

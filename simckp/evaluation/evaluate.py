@@ -41,12 +41,12 @@ class Evaluator:
             recall = absent_recall(document, generated)
             if recall is not None:
                 self._recalls.append(recall)
-            given: dict[Kind, list[str]] = {
+            surfaces: dict[Kind, list[str]] = {
                 kind: [phrase["surface"] for phrase in predicted["phrases"] if phrase["kind"] == kind] for kind in KINDS
             }
             prepared = {
-                how: prepare(document["text"], document["keyphrases"], given, how)
-                for how in {PROFILES[profile].stems for profile in self.profiles}
+                stemmer: prepare(document["text"], document["keyphrases"], surfaces, stemmer)
+                for stemmer in {PROFILES[profile].stems for profile in self.profiles}
             }
             for profile in self.profiles:
                 scores = score_prepared(prepared[PROFILES[profile].stems], PROFILES[profile])
@@ -55,11 +55,11 @@ class Evaluator:
                     yield self._row(document["id"], profile, kind, scores[kind])
 
     def metrics(self, profile: str, *, resamples: int, confidence: float) -> Metrics:
-        """Return the corpus figures of one profile by kind, ``R@50`` and its interval among the absent ones.
+        """Return the corpus figures of one profile by kind, and the numbers of documents under ``set``.
 
-        ``documents`` under a kind says how many documents its averages are over.
+        ``documents`` under a kind counts the documents that its averages are over. ``R@50`` stands under ``absent``.
         """
-        found: Metrics = {}
+        metrics: Metrics = {}
         for kind in KINDS:
             figures = corpus_metrics(
                 self._scores[profile, kind],
@@ -69,15 +69,15 @@ class Evaluator:
                 seed=self.seed,
             )
             with_gold = sum(1 for score in self._scores[profile, kind] if score.counts.targets)
-            found[kind] = {name: round(value, 6) for name, value in figures.items()} | {
+            metrics[kind] = {name: round(value, 6) for name, value in figures.items()} | {
                 "documents_with_gold": with_gold
             }
         low, high = mean_interval(self._recalls, resamples=resamples, confidence=confidence, seed=self.seed)
         mean = float(np.mean(self._recalls)) if self._recalls else 0.0
         recall = {"R@50": mean, "R@50_low": low, "R@50_high": high}
-        found["absent"] |= {name: round(value, 6) for name, value in recall.items()}
-        found["set"] = {"documents": self.documents, "documents_truncated": self.truncated}
-        return found
+        metrics["absent"] |= {name: round(value, 6) for name, value in recall.items()}
+        metrics["set"] = {"documents": self.documents, "documents_truncated": self.truncated}
+        return metrics
 
     def _row(self, identifier: str, profile: str, kind: Kind, score: DocumentScore) -> DocumentMetrics:
         counts = score.counts
@@ -103,7 +103,7 @@ class Evaluator:
 
 
 def absent_recall(document: Document, generated: Generated) -> float | None:
-    """Return the share of a document's absent gold keyphrases that the beams hold: the paper's ``R@50``.
+    """Return the share of a document's absent gold keyphrases that were generated: the paper's ``R@50``.
 
     None if the document has no absent gold keyphrase.
     """

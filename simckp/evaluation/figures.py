@@ -1,17 +1,19 @@
 """Figures of the report as inline SVG."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
+
+import pandas as pd
 
 DOCUMENT, KEYPHRASE, CANDIDATE = "document", "keyphrase", "candidate"
 _SIZE_INCHES, _SQUARES_INCHES = (5.2, 2.6), (8.0, 3.8)
 _LOSSES = ("loss", "mle", "extraction")
 _VALIDATION = (
     ("eval_f1_at_m", "F1@M at the threshold"),
-    ("eval_oracle_f1_at_m", "F1@M, each best cut"),
+    ("eval_oracle_f1_at_m", "F1@M, each best threshold"),
     ("eval_log_likelihood", "log-likelihood"),
 )
 _POINTS: dict[str, dict[str, Any]] = {
@@ -40,22 +42,22 @@ class Curve:
     svg: str
 
 
-def training_curve(rows: Sequence[dict[str, str]], *, title: str) -> Curve:
+def training_curve(history: pd.DataFrame, *, title: str) -> Curve:
     """Draw losses and validation F1@M over optimiser steps.
 
     Args:
-        rows: The lines of a training's CSV; empty fields are skipped.
+        history: A training's CSV files, one below the other: ``step``, and a column a figure. NaN is skipped.
         title: Below the figure.
 
     Returns:
-        The figure, the same bytes for the same rows.
+        The figure, the same bytes for the same frame.
     """
     with _drawing(title) as (figure, sink):
         loss_axes, f1_axes = figure.subplots(1, 2)
         for name in _LOSSES:
-            _plot(loss_axes, rows, name, name)
+            _plot(loss_axes, history, name, name)
         for name, label in _VALIDATION:
-            _plot(f1_axes, rows, name, label)
+            _plot(f1_axes, history, name, label)
         for axes, label in ((loss_axes, "training loss"), (f1_axes, "validation")):
             axes.set_xlabel("step")
             axes.set_title(label)
@@ -65,18 +67,17 @@ def training_curve(rows: Sequence[dict[str, str]], *, title: str) -> Curve:
     return Curve(title, sink.svg)
 
 
-def length_figure(rows: Sequence[Mapping[str, Any]], *, title: str) -> Curve:
+def length_figure(curve: pd.DataFrame, *, title: str) -> Curve:
     """Draw present F1@5 of each set over the longest n-gram that is mined (the paper's Figure 3).
 
     Args:
-        rows: As of :func:`simckp.evaluation.experiments.length_curve`.
+        curve: As of :func:`simckp.evaluation.comparisons.length_curve`.
         title: Below the figure.
     """
     with _drawing(title) as (figure, sink):
         axes = figure.subplots()
-        for name in dict.fromkeys(row["set"] for row in rows):
-            points = [(row["max_words"], row["f1_at_5"]) for row in rows if row["set"] == name]
-            axes.plot(*zip(*points, strict=True), label=name, marker="o", markersize=3)
+        for name, of_set in curve.groupby("set", sort=False):
+            axes.plot(of_set["max_words"], of_set["f1_at_5"], label=name, marker="o", markersize=3)
         axes.set_xlabel("words of the longest candidate")
         axes.set_ylabel("present F1@5")
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -133,7 +134,7 @@ def _from_zero(*all_axes: Any) -> None:
             axes.set_ylim(bottom=0, top=None if axes.dataLim.y1 > 0 else 1)
 
 
-def _plot(axes: object, rows: Sequence[dict[str, str]], name: str, label: str) -> None:
-    points = [(float(row["step"]), float(row[name])) for row in rows if row.get(name)]
-    if points:
-        axes.plot(*zip(*points, strict=True), label=label, marker="o", markersize=2)  # type: ignore[attr-defined]
+def _plot(axes: Any, history: pd.DataFrame, name: str, label: str) -> None:
+    points = history.reindex(columns=["step", name]).dropna()
+    if not points.empty:
+        axes.plot(points["step"], points[name], label=label, marker="o", markersize=2)

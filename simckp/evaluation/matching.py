@@ -47,10 +47,10 @@ Placed = list[tuple[Stems, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The stems of one document's phrases, each with whether it is in the text; what several profiles share."""
+    """The stems of one document's phrases, each with whether it is in its text."""
 
     gold: Placed
-    given: dict[Kind, Placed]
+    predicted: dict[Kind, Placed]
 
 
 def prepare(text: str, gold: list[str], predicted: dict[Kind, list[str]], stems: Callable[[str], Stems]) -> Prepared:
@@ -91,11 +91,11 @@ def score_prepared(prepared: Prepared, profile: Profile) -> dict[Kind, DocumentS
             if present == wanted and not (profile.drops_marks and _MARKS.intersection(phrase))
         }
 
-    pool = [*prepared.given["present"], *prepared.given["absent"]]
+    pool = [*prepared.predicted["present"], *prepared.predicted["absent"]]
     scores: dict[Kind, DocumentScore] = {}
     for kind in KINDS:
         wanted = kind == "present"
-        kept = of_kind(pool if profile.pooled else prepared.given[kind], wanted)
+        kept = of_kind(pool if profile.pooled else prepared.predicted[kind], wanted)
         scores[kind] = _score(count_matches(list(kept), set(of_kind(prepared.gold, wanted))), profile)
     return scores
 

@@ -1,17 +1,18 @@
 """The report: one self-contained HTML page and a Markdown file."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import groupby, pairwise
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment
 
 from simckp.data.records import Document, Predicted
 from simckp.evaluation.figures import Curve
 from simckp.evaluation.profiles import PROFILES
-from simckp.evaluation.tables import Table
+from simckp.evaluation.tables import html_table, markdown_table
 from simckp.text import scoring_key
 
 
@@ -48,7 +49,7 @@ class Example:
 def example(document: Document, predicted: Predicted) -> Example:
     """Prepare a document for the page: present keyphrases as marked pieces of text, absent ones as a list."""
     gold = {scoring_key(phrase) for phrase in document["keyphrases"]}
-    given = {scoring_key(phrase["surface"]) for phrase in predicted["phrases"]}
+    predicted_keys = {scoring_key(phrase["surface"]) for phrase in predicted["phrases"]}
     marks = [
         (span["start"], span["end"], phrase["score"], scoring_key(phrase["surface"]) in gold)
         for phrase in predicted["phrases"]
@@ -63,13 +64,13 @@ def example(document: Document, predicted: Predicted) -> Example:
             for phrase in predicted["phrases"]
             if phrase["kind"] == "absent"
         ],
-        missed=[phrase for phrase in document["keyphrases"] if scoring_key(phrase) not in given],
+        missed=[phrase for phrase in document["keyphrases"] if scoring_key(phrase) not in predicted_keys],
         warnings=predicted["warnings"],
     )
 
 
 def segments(text: str, marks: Iterable[tuple[int, int, float, bool]]) -> list[Segment]:
-    """Cut a text where keyphrases start and end.
+    """Split a text where keyphrases start and end.
 
     Args:
         text: The text.
@@ -95,18 +96,18 @@ def _joined(run: list[Segment]) -> Segment:
 
 def render_html(
     *,
-    tables: Sequence[Table],
+    tables: Mapping[str, pd.DataFrame],
     curves: Sequence[Curve],
     pictures: Sequence[Curve],
     examples: Sequence[Example],
     profile: str,
     facts: dict[str, Any],
 ) -> str:
-    """Return the page; every text from a document is escaped, nothing is loaded from elsewhere."""
+    """Return the page; tables by title. Every text is escaped, and nothing is loaded from elsewhere."""
     source = (resources.files("simckp.evaluation") / "report.html.jinja").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     return template.render(
-        tables=tables,
+        tables={title: html_table(table) for title, table in tables.items()},
         curves=curves,
         pictures=pictures,
         examples=examples,
@@ -115,7 +116,7 @@ def render_html(
     )
 
 
-def render_markdown(tables: Sequence[Table], *, profile: str) -> str:
-    """Return the tables as Markdown."""
+def render_markdown(tables: Mapping[str, pd.DataFrame], *, profile: str) -> str:
+    """Return the tables, by title, as Markdown."""
     head = f"# Results\n\nProfile `{profile}`. A subscript is the deviation over seeds in thousandths.\n\n"
-    return head + "\n".join(table.markdown() for table in tables)
+    return head + "\n".join(f"### {title}\n\n{markdown_table(table)}\n" for title, table in tables.items())

@@ -1,8 +1,9 @@
 """Statistics of a document set, as in Table 1 of the paper."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import pandas as pd
 
 from simckp.data.records import Document
 from simckp.text import StemmedText, split_by_presence, stems, tokens
@@ -16,25 +17,23 @@ def set_statistics(documents: Iterable[Document]) -> dict[str, float]:
         ``words_mean`` per keyphrase; ``absent_percent`` of all keyphrases; ``text_words_mean`` per document. All 0
         for an empty set.
     """
-    counts: list[int] = []
-    lengths: list[int] = []
-    text_words: list[int] = []
-    absent_total = 0
+    columns = ["keyphrases", "absent", "keyphrase_words", "text_words"]
+    counts = pd.DataFrame(_counts(documents), columns=columns, dtype="int64")  # one row a document
+    total = counts.sum()
+    per_keyphrase = total / total["keyphrases"]
+    figures = {
+        "keyphrases_mean": counts["keyphrases"].mean(),
+        "keyphrases_std": counts["keyphrases"].std(ddof=0),
+        "words_mean": per_keyphrase["keyphrase_words"],
+        "absent_percent": 100.0 * per_keyphrase["absent"],
+        "text_words_mean": counts["text_words"].mean(),
+    }
+    return {"documents": len(counts), **{name: float(np.nan_to_num(value)) for name, value in figures.items()}}
+
+
+def _counts(documents: Iterable[Document]) -> Iterator[tuple[int, int, int, int]]:
     for document in documents:
         present, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
-        counts.append(len(present) + len(absent))
-        lengths += [len(phrase.split()) for phrase in (*present, *absent)]
-        absent_total += len(absent)
-        text_words.append(sum(token.isalnum() for token in tokens(document["text"])))
-    return {
-        "documents": len(counts),
-        "keyphrases_mean": _mean(counts),
-        "keyphrases_std": float(np.std(counts)) if counts else 0.0,
-        "words_mean": _mean(lengths),
-        "absent_percent": 100.0 * absent_total / max(len(lengths), 1),
-        "text_words_mean": _mean(text_words),
-    }
-
-
-def _mean(values: list[int]) -> float:
-    return float(np.mean(values)) if values else 0.0
+        keyphrases = [*present, *absent]
+        words = sum(len(phrase.split()) for phrase in keyphrases)
+        yield len(keyphrases), len(absent), words, sum(token.isalnum() for token in tokens(document["text"]))

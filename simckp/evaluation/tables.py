@@ -1,177 +1,161 @@
-"""Results beside the paper's, as rows for HTML and Markdown."""
+"""Tables of results beside the paper's, as frames, and how a frame is printed in Markdown and HTML."""
 
-import json
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from simckp.data.records import KINDS
+from simckp.evaluation.frames import over_seeds, paper, paper_frame
 
 FIGURES = ("F1@5", "F1@M")
 OURS = "this run"
 MISSING = "–"
-
-SetMetrics = Mapping[str, Any]
-CutMetrics = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of text cells; with ``subscripts`` those but the first of a row may be means with their deviation."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-    subscripts: bool = False
-
-    def markdown(self) -> str:
-        """Return the table as GitHub Markdown under a heading."""
-        lines = [self.header, [":--", *("--:" for _ in self.header[1:])], *self.rows]
-        body = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines)
-        return f"### {self.title}\n\n{body}\n"
+# The figures of a document set: their headers and decimals.
+_STATISTICS = {
+    "documents": ("documents", 0),
+    "keyphrases_mean": ("#KP mean", 2),
+    "keyphrases_std": ("#KP std", 2),
+    "words_mean": ("|KP| mean", 2),
+    "absent_percent": ("% absent", 2),
+    "text_words_mean": ("words a text", 1),
+}
 
 
-@lru_cache(maxsize=1)
-def paper() -> dict[str, Any]:
-    """Return the paper's numbers that ship with the package."""
-    text = (resources.files("simckp.evaluation") / "paper.json").read_text(encoding="utf-8")
-    return json.loads(text)  # type: ignore[no-any-return]
+def notation(mean: float, std: float = math.nan) -> str:
+    """Return a mean and its deviation over seeds as the paper writes them: ``0.427_1`` is 0.427 ± 0.001."""
+    return f"{mean:.3f}" if math.isnan(std) else f"{mean:.3f}_{round(1000 * std)}"
 
 
-def figure(values: Sequence[float]) -> str:
-    """Return a mean with the deviation over seeds as the paper writes it: ``0.427_1`` is 0.427 ± 0.001."""
-    return _notation(float(np.mean(values)), *([float(np.std(values))] if len(values) > 1 else []))
+def with_interval(values: Mapping[str, float], figure: str) -> str:
+    """Return a figure with its bootstrap interval; nothing if it is NaN."""
+    if math.isnan(values[figure]):
+        return ""
+    return f"{values[figure]:.3f} ({values[figure + '_low']:.3f} to {values[figure + '_high']:.3f})"
 
 
-def _notation(mean: float, deviation: float | None = None) -> str:
-    return f"{mean:.3f}" if deviation is None else f"{mean:.3f}_{round(1000 * deviation)}"
-
-
-def _published(found: Sequence[float] | None) -> str:
-    """Return a figure of the paper, given as mean and, where it has one, deviation."""
-    return _notation(*found) if found else MISSING
-
-
-def result_tables(
-    metrics: Mapping[str, Sequence[SetMetrics]], others: Mapping[str, Mapping[str, SetMetrics]] | None = None
-) -> list[Table]:
-    """Return one table a kind: every evaluated set, ours first, other systems, the paper's rows for sets of that name.
+def pivot(figures: pd.DataFrame, values: str, *, rows: Sequence[str], header: Sequence[str]) -> pd.DataFrame:
+    """Return a column for each figure.
 
     Args:
-        metrics: For each set the metrics of every seed.
-        others: For each other system that was run on the same documents, its metrics of each set; an extractor has
-            none of absent keyphrases.
+        figures: One row a cell, with the column ``header`` for the name of the cell's column.
+        values: The column with the cells.
+        rows: The columns that name a row; they come first.
+        header: The other columns, in order; a column of which there are no cells is NaN.
     """
-    return [_result_table(kind, metrics, others or {}) for kind in KINDS]
+    table = figures.pivot_table(index=list(rows), columns="header", values=values, aggfunc="first", sort=False)
+    return table.reindex(columns=list(header)).rename_axis(columns=None).reset_index()
 
 
-def _result_table(
-    kind: str, metrics: Mapping[str, Sequence[SetMetrics]], others: Mapping[str, Mapping[str, SetMetrics]]
-) -> Table:
-    header = ["model", *(f"{name} {label}" for name in metrics for label in FIGURES)]
-    ours = [figure([seed[kind][label] for seed in seeds]) for seeds in metrics.values() for label in FIGURES]
-    rows = [[OURS, *ours]]
-    for model, found in others.items():
-        if all(kind in found[name] for name in metrics):
-            rows.append([model, *(figure([found[name][kind][label]]) for name in metrics for label in FIGURES)])
-    for model, results in paper()["results"][kind].items():
-        cells = [_published(results.get(name, {}).get(label)) for name in metrics for label in FIGURES]
-        if any(cell != MISSING for cell in cells):
-            rows.append([model, *cells])
-    return Table(f"{kind.capitalize()} keyphrases", header, rows, subscripts=True)
+def seed_table(figures: pd.DataFrame, *, rows: Sequence[str], header: Sequence[str]) -> pd.DataFrame:
+    """Return :func:`pivot` of figures with ``mean`` and ``std``, both in one cell."""
+    text = [notation(mean, std) for mean, std in zip(figures["mean"], figures["std"], strict=True)]
+    return pivot(figures.assign(text=text), "text", rows=rows, header=header).fillna(MISSING)
 
 
-def cut_table(cuts: Mapping[str, Sequence[CutMetrics]]) -> Table:
-    """Return F1@M of every threshold side by side, with and without the best-five rule, and the oracle's.
+def result_tables(metrics: pd.DataFrame, systems: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return one table a kind, by title: our results, those of other systems, the paper's for sets of the same name.
 
     Args:
-        cuts: For each set what :func:`simckp.evaluation.cuts.compare_cuts` found with every seed.
+        metrics: As of :func:`simckp.evaluation.frames.metrics_frame`.
+        systems: Other systems on the same document sets: ``model``, ``set``, ``kind``, ``figure``, ``value``. A
+            system without absent keyphrases is left out of their table.
     """
-    header = ["threshold", "at least", *(f"{name} {kind} F1@M" for kind in KINDS for name in cuts)]
-    first = next(iter(cuts.values()))[0]
-    ways = dict.fromkeys((method, least) for kind in KINDS for method, by in first[kind].items() for least in by)
-    rows = [
-        [
-            method.replace("_", " "),
-            least,
-            *(
-                figure([seed[kind][method][least]["F1@M"] for seed in seeds])
-                for kind in KINDS
-                for seeds in cuts.values()
-            ),
-        ]
-        for method, least in ways
-    ]
-    title = "Thresholds side by side: the paper's, one best for all, one a document, the oracle"
-    return Table(title, header, rows, subscripts=True)
-
-
-def interval_table(metrics: Mapping[str, Sequence[SetMetrics]], *, confidence: float) -> Table:
-    """Return F1 with its bootstrap interval (of the first seed), ``R@50`` and how many documents count."""
-    percent = f"{100 * confidence:g} %"
-    header = [
-        "set",
-        "documents",
-        "kind",
-        "with gold",
-        f"F1@5 ({percent})",
-        f"F1@M ({percent})",
-        f"R@50 ({percent})",
-        "R@50 (paper)",
-    ]
-    rows = []
-    for name, seeds in metrics.items():
-        for kind in KINDS:
-            values = seeds[0][kind]
-            cells = [with_interval(values, label) for label in FIGURES]
-            documents = [str(seeds[0]["set"]["documents"]), kind, str(values["documents_with_gold"])]
-            recall = ["", ""]
-            if kind == "absent":
-                recall = [with_interval(values, "R@50"), _published(paper()["recall_at_50"].get(name))]
-            rows.append([name, *documents, *cells, *recall])
-    return Table("Confidence intervals and upper bound", header, rows)
-
-
-def with_interval(values: Mapping[str, float], label: str) -> str:
-    """Return a figure with its bootstrap interval."""
-    return f"{values[label]:.3f} ({values[label + '_low']:.3f} to {values[label + '_high']:.3f})"
-
-
-def statistics_table(statistics: Mapping[str, Mapping[str, float]]) -> Table:
-    """Return the statistics of each set, the paper's Table 1 in brackets where it has the set."""
-    columns = {
-        "documents": ("documents", 0),
-        "keyphrases_mean": ("#KP mean", 2),
-        "keyphrases_std": ("#KP std", 2),
-        "words_mean": ("|KP| mean", 2),
-        "absent_percent": ("% absent", 2),
-        "text_words_mean": ("words a text", 1),
+    ours = over_seeds(metrics).assign(model=OURS)
+    figures = pd.concat([ours, systems.rename(columns={"value": "mean"}), paper_frame()])
+    names = metrics["set"].unique()
+    figures = figures[figures["set"].isin(names) & figures["figure"].isin(FIGURES)]
+    figures["header"] = figures["set"] + " " + figures["figure"]
+    header = [f"{name} {figure}" for name in names for figure in FIGURES]
+    return {
+        f"{kind.capitalize()} keyphrases": seed_table(figures[figures["kind"] == kind], rows=["model"], header=header)
+        for kind in KINDS
     }
-    rows = []
-    for name, values in statistics.items():
-        published = paper()["statistics"].get(name, {})
-        cells = []
-        for key, (_, digits) in columns.items():
-            beside = f" ({published[key]:.{digits}f})" if key in published else ""
-            cells.append(f"{values[key]:.{digits}f}{beside}")
-        rows.append([name, *cells])
-    return Table("Data (the paper's Table 1 in brackets)", ["set", *(label for label, _ in columns.values())], rows)
 
 
-def profile_table(profiles: Mapping[str, Mapping[str, SetMetrics]]) -> Table:
-    """Return F1 under every profile (first seed); numbers of different profiles are not comparable.
+def threshold_table(thresholds: pd.DataFrame) -> pd.DataFrame:
+    """Return F1@M of every threshold, with and without the best-five rule, and of the oracle.
 
     Args:
-        profiles: For each set the metrics of each profile.
+        thresholds: As of :func:`simckp.evaluation.frames.thresholds_frame`.
     """
-    header = ["set", "profile", *(f"{kind} {label}" for kind in KINDS for label in FIGURES)]
-    rows = [
-        [name, profile, *(f"{values[kind][label]:.3f}" for kind in KINDS for label in FIGURES)]
-        for name, found in profiles.items()
-        for profile, values in found.items()
-    ]
-    return Table("The same predictions under other published scripts", header, rows)
+    figures = over_seeds(thresholds[thresholds["figure"] == "F1@M"])
+    figures["header"] = figures["set"] + " " + figures["kind"] + " F1@M"
+    figures["threshold"], figures["at least"] = figures["method"].str.replace("_", " "), figures["minimum"]
+    header = [f"{name} {kind} F1@M" for kind in KINDS for name in figures["set"].unique()]
+    return seed_table(figures, rows=["threshold", "at least"], header=header)
+
+
+def interval_table(metrics: pd.DataFrame, *, confidence: float) -> pd.DataFrame:
+    """Return F1 with its bootstrap interval (of the first seed), ``R@50`` and how many documents count.
+
+    Args:
+        metrics: As of :func:`simckp.evaluation.frames.metrics_frame`.
+        confidence: Of the intervals, for example 0.95.
+    """
+    first = metrics[metrics["seed"] == metrics["seed"].iloc[0]]
+    figures = first.pivot(index=["set", "kind"], columns="figure", values="value")
+    documents = figures.xs("set", level="kind")["documents"].astype(int)
+    rows = figures.reindex(pd.MultiIndex.from_product([first["set"].unique(), KINDS], names=["set", "kind"]))
+    rows = rows.reset_index()
+    published = paper_frame().query("figure == 'R@50'").set_index("set")
+    recall = rows["set"].map(published["mean"].combine(published["std"], notation)).fillna(MISSING)
+    table = pd.DataFrame({"set": rows["set"], "documents": rows["set"].map(documents), "kind": rows["kind"]})
+    table["with gold"] = rows["documents_with_gold"].astype(int)
+    for figure in (*FIGURES, "R@50"):
+        table[f"{figure} ({100 * confidence:g} %)"] = rows.apply(with_interval, axis=1, figure=figure)
+    table["R@50 (paper)"] = recall.where(rows["kind"] == "absent", "")
+    return table
+
+
+def statistics_table(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Return the statistics of each set, the paper's Table 1 in brackets where it has the set.
+
+    Args:
+        statistics: One row a set, named by the index, with the figures of
+            :func:`simckp.evaluation.statistics.set_statistics`.
+    """
+    published = pd.DataFrame(paper()["statistics"]).T.reindex(index=statistics.index, columns=list(_STATISTICS))
+    table = pd.DataFrame({"set": statistics.index})
+    for name, (header, digits) in _STATISTICS.items():
+        table[header] = [
+            f"{ours:.{digits}f}" if math.isnan(theirs) else f"{ours:.{digits}f} ({theirs:.{digits}f})"
+            for ours, theirs in zip(statistics[name], published[name], strict=True)
+        ]
+    return table
+
+
+def profile_table(profiles: pd.DataFrame) -> pd.DataFrame:
+    """Return F1 under every profile; numbers of different profiles are not comparable.
+
+    Args:
+        profiles: With the columns ``set``, ``profile``, ``kind``, ``figure`` and ``value``.
+    """
+    header = [f"{kind} {figure}" for kind in KINDS for figure in FIGURES]
+    figures = profiles.assign(header=profiles["kind"] + " " + profiles["figure"])
+    return pivot(figures, "value", rows=["set", "profile"], header=header)
+
+
+def html_table(table: pd.DataFrame) -> str:
+    """Return an escaped ``<table>``: numbers with three decimals, deviations as subscripts.
+
+    Only tables of models mark their first row, which has our results; the others have the class ``plain``.
+    """
+    html = table.map(_cell).to_html(index=False, border=0, classes="models" if "model" in table.columns else "plain")
+    return re.sub(r"<td>(\d\.\d{3})_(\d+)</td>", r"<td>\1<sub>\2</sub></td>", html)
+
+
+def markdown_table(table: pd.DataFrame) -> str:
+    """Return a GitHub Markdown table: the first column to the left, numbers with three decimals, ``|`` escaped."""
+    align = ("left", *["right"] * (len(table.columns) - 1))
+    cells = table.map(_cell).replace(r"\|", r"\\|", regex=True).rename(columns=lambda name: name.replace("|", r"\|"))
+    # tabulate would read 0.427_1 as a number.
+    return str(cells.to_markdown(index=False, colalign=align, disable_numparse=True))
+
+
+def _cell(value: Any) -> str:
+    if pd.isna(value):
+        return MISSING
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

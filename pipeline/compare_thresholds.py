@@ -1,10 +1,10 @@
-"""compare_cuts: documents, scores, thresholds -> metrics of every way to cut, side by side. Arguments: seed, set."""
+"""compare_thresholds: documents, scores, thresholds -> metrics of every threshold. Arguments: seed, set."""
 
 from pathlib import Path
 
 from pipeline.runner import Stage, progress, run, write_json
 from simckp.data import datasets
-from simckp.evaluation.cuts import compare_cuts
+from simckp.evaluation.threshold_comparison import compare_thresholds
 from simckp.thresholds.keyphrases import paired_kinds
 
 
@@ -13,11 +13,11 @@ def main(seed: str, set_name: str) -> None:
     documents, scores = Path("data/documents", set_name), Path("data/scores", seed, set_name)
     thresholds = Path("data/thresholds", seed)
     uses = ["evaluation", "selection.minimum"]
-    with Stage("compare_cuts", seed, set_name, uses=uses, inputs=[documents, scores, thresholds]) as stage:
+    with Stage("compare_thresholds", seed, set_name, uses=uses, inputs=[documents, scores, thresholds]) as stage:
         settings = stage.params.evaluation
         pairs = paired_kinds(datasets.read_dataset(scores, name="scores"))
         rows = zip(datasets.read_dataset(documents, name="documents"), pairs, strict=True)
-        found = compare_cuts(
+        metrics = compare_thresholds(
             progress(rows, stage.title),
             list(datasets.read_dataset(thresholds, name="thresholds")),
             profile=settings.profile,
@@ -26,7 +26,7 @@ def main(seed: str, set_name: str) -> None:
             confidence=settings.confidence,
             seed=int(seed),
         )
-        write_json(Path(f"metrics/cuts/{set_name}-{seed}.json"), found)
+        write_json(Path(f"metrics/thresholds/{set_name}-{seed}.json"), metrics)
 
 
 if __name__ == "__main__":

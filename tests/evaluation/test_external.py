@@ -8,7 +8,7 @@ import pytest
 
 from simckp.errors import InputError
 from simckp.evaluation.evaluate import Evaluator
-from simckp.evaluation.others import paired_with_gold, read_predictions
+from simckp.evaluation.external import paired_with_gold, read_predictions
 from tests.conftest import make_document
 
 DOCUMENTS = [

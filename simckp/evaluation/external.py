@@ -1,4 +1,4 @@
-"""Predictions of any system, read for the evaluation: others can use the metric profiles on their outputs."""
+"""Read the predictions of any system, to score them under the same profiles as our own."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,23 +14,23 @@ _RANKED = ("phrases", "predictions", "keyphrases", "keywords")
 def read_predictions(path: Path) -> dict[str, dict[str, list[str]]]:
     """Return the predicted phrases of each document by kind, best first.
 
-    A record has an ``id`` and either ``present`` and ``absent``, or one ranked list under ``phrases``, ``predictions``,
-    ``keyphrases`` or ``keywords``. The list's elements are texts, or records with ``phrase`` (or ``surface``) and, if
-    they are split, ``kind``; a list that is not split counts for both kinds, of which the profiles drop what is in the
-    text or is not.
+    A record has an ``id``, and either two lists ``present`` and ``absent`` or one ranked list under ``phrases``,
+    ``predictions``, ``keyphrases`` or ``keywords``. The elements are texts, or records with ``phrase`` (or
+    ``surface``) and optionally ``kind``. A phrase without a kind counts for both kinds; each profile then keeps it
+    as present if it is in the text, as absent otherwise.
 
     Raises:
         InputError: A record is not of that shape, or an id stands twice.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    predictions: dict[str, dict[str, list[str]]] = {}
     for row, record in read_records(path, chosen=None, encoding="utf-8"):
         identifier = record.get("id")
         if not isinstance(identifier, str | int) or isinstance(identifier, bool):
             raise InputError(path, row, "id", "expected the id of a document")
-        if str(identifier) in found:
+        if str(identifier) in predictions:
             raise InputError(path, row, "id", f"{identifier!r} stands twice")
-        found[str(identifier)] = _by_kind(record, path, row)
-    return found
+        predictions[str(identifier)] = _by_kind(record, path, row)
+    return predictions
 
 
 def _by_kind(record: Mapping[str, Any], path: Path, row: int) -> dict[str, list[str]]:
@@ -58,17 +58,17 @@ def _phrases(values: Any, name: str, path: Path, row: int) -> Iterator[tuple[str
 def paired_with_gold(
     documents: Iterable[Document], predictions: Mapping[str, Mapping[str, list[str]]], path: Path
 ) -> Iterator[tuple[Document, Predicted, Generated]]:
-    """Yield what :meth:`simckp.evaluation.evaluate.Evaluator.score` takes; every document must have a prediction.
+    """Yield the arguments of :meth:`simckp.evaluation.evaluate.Evaluator.score`.
 
     Raises:
-        InputError: A document has none, or a prediction is of no document.
+        InputError: A document has no prediction, or a prediction has the id of no document.
     """
-    left = set(predictions)
+    unused = set(predictions)
     for document in documents:
         own = predictions.get(document["id"])
         if own is None:
             raise InputError(path, None, "id", f"there is no prediction for document {document['id']!r}")
-        left.discard(document["id"])
+        unused.discard(document["id"])
         phrases = [
             PredictedPhrase(surface=phrase, key="", kind=kind, score=0.0, spans=[])
             for kind in KINDS
@@ -79,5 +79,5 @@ def paired_with_gold(
             Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]),
             Generated(id=document["id"], phrases=[], truncated=False),
         )
-    if left:
-        raise InputError(path, None, "id", f"{min(left)!r} is the id of no document")
+    if unused:
+        raise InputError(path, None, "id", f"{min(unused)!r} is the id of no document")

@@ -1,0 +1,88 @@
+"""The figures of runs as tidy pandas frames: one row a figure.
+
+``seed`` is int64, ``value``, ``mean`` and ``std`` are float64, every other column holds strings. ``kind`` is
+``present`` or ``absent``, or ``set`` for what is counted over the whole document set. Rows keep the order of what they
+were made from.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import pandas as pd
+
+
+def tidy(tree: Mapping[Any, Any], *levels: str) -> pd.DataFrame:
+    """Return the numbers of nested mappings as rows.
+
+    Args:
+        tree: Mappings, as deep as there are ``levels``.
+        levels: The names of the keys, outermost first.
+
+    Returns:
+        One column a level and ``value``.
+    """
+    types = {"value": "float64"} | ({"seed": "int64"} if "seed" in levels else {})
+    return pd.DataFrame(_leaves(tree, len(levels)), columns=[*levels, "value"]).astype(types)
+
+
+def metrics_frame(metrics: Mapping[Any, Any], *levels: str) -> pd.DataFrame:
+    """Return metrics of the shape of ``metrics/<set>-<seed>.json``.
+
+    Args:
+        metrics: The files' contents by set and seed, or by other keys (profile, model, experiment).
+        levels: The names of these keys, outermost first; ``set`` and ``seed`` by default.
+
+    Returns:
+        One column a level, ``kind``, ``figure`` (``F1@5``, ``F1@5_low`` ...) and ``value``.
+    """
+    return tidy(metrics, *(levels or ("set", "seed")), "kind", "figure")
+
+
+def thresholds_frame(thresholds: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> pd.DataFrame:
+    """Return the contents of ``metrics/thresholds/<set>-<seed>.json``, by set and seed.
+
+    Returns:
+        The columns ``set``, ``seed``, ``kind``, ``method``, ``minimum``, ``figure`` and ``value``.
+    """
+    return tidy(thresholds, "set", "seed", "kind", "method", "minimum", "figure")
+
+
+@lru_cache(maxsize=1)
+def paper() -> dict[str, Any]:
+    """Return the paper's numbers that ship with the package."""
+    text = (resources.files("simckp.evaluation") / "paper.json").read_text(encoding="utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def paper_frame() -> pd.DataFrame:
+    """Return the results that the paper reports.
+
+    Returns:
+        The columns ``model``, ``set``, ``kind``, ``figure``, ``mean`` and ``std`` (NaN where the paper has none).
+    """
+    rows = [(*keys, *mean_and_std) for *keys, mean_and_std in _leaves(paper()["results"], 4)]
+    return pd.DataFrame(rows, columns=["kind", "model", "set", "figure", "mean", "std"])
+
+
+def over_seeds(figures: pd.DataFrame) -> pd.DataFrame:
+    """Average figures over seeds.
+
+    Returns:
+        The columns of ``figures`` without ``seed`` and ``value``, ``mean``, and ``std``: the population deviation, NaN
+        for a single seed.
+    """
+    keys = [name for name in figures.columns if name not in ("seed", "value")]
+    values = figures.groupby(keys, sort=False)["value"]
+    deviation = values.std(ddof=0).where(values.size() > 1)
+    return pd.DataFrame({"mean": values.mean(), "std": deviation}).reset_index()
+
+
+def _leaves(tree: Any, depth: int) -> Iterator[tuple[Any, ...]]:
+    if depth == 0:
+        yield (tree,)
+        return
+    for key, branch in tree.items():
+        yield from ((key, *leaf) for leaf in _leaves(branch, depth - 1))
