@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
-from pipeline.experiments import ABLATION, COLLECTED, GENERATION, LENGTHS, read_collected, read_variants
-from pipeline.layout import COMPARISONS, EFFECTIVE, LENGTH_CURVE, prune_results
-from pipeline.runner import Stage, run, write_csv, write_json
+from pipeline.experiments import ABLATION, GENERATION, LENGTHS, read_collected, read_variants
+from pipeline.layout import COMPARISONS, LENGTH_CURVE, prune_results
+from pipeline.runner import Stage, run
+from simckp.data.files import write_csv, write_json
 from simckp.evaluation.comparisons import (
     Experiment,
     comparison_table,
@@ -22,20 +23,20 @@ def main() -> None:
     The other parameters of a variant must be those of this run. The generator without contrastive learning, if it was
     run, is a baseline of the report too.
     """
-    with Stage("ablations", uses=EFFECTIVE, inputs=[COLLECTED]) as stage:
+    with Stage("ablations") as stage:
         params = stage.params
-        prune_results(params)
+        prune_results(stage.all_params)
         metrics = {
             name: [json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8")) for seed in params.seeds]
             for name in params.evaluated
         }
-        current = flatten(params.effective())
+        current = flatten(stage.listed_parameters())
         experiments = [*read_collected(), Experiment("this run", current, metrics)]
         matched = {
             name: experiments_of_variants(variants, experiments, current) for name, variants in read_variants().items()
         }
         several = {name: runs for name, runs in matched.items() if sum(run is not None for run in runs.values()) > 1}
-        sets = params.test_sets
+        sets = stage.all_params.test_sets
         tables = [
             {
                 "title": f"Experiments: {name}",
@@ -55,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main, arguments=0)
+    run(main)

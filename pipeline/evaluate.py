@@ -1,35 +1,27 @@
 """evaluate: documents, predictions, generations -> metrics, document_metrics. Arguments: seed, set."""
 
-from pathlib import Path
-
-from pipeline.runner import Stage, progress, run, write_json
-from simckp.data import datasets
+from pipeline.runner import Stage, progress, run
+from simckp.data.datasets import aligned
+from simckp.data.files import write_json
 from simckp.evaluation.evaluate import Evaluator
 
 
 def main(seed: str, set_name: str) -> None:
     """Score the predictions of one document set."""
-    kinds = {"documents": Path("data/documents", set_name)}
-    kinds |= {kind: Path("data", kind, seed, set_name) for kind in ("predictions", "generations")}
-    uses = ["evaluation", "shard_rows"]
-    with Stage("evaluate", seed, set_name, uses=uses, inputs=list(kinds.values())) as stage:
+    with Stage("evaluate", seed, set_name) as stage:
         settings = stage.params.evaluation
         names = [settings.profile, *(name for name in settings.further_profiles if name != settings.profile)]
         evaluator = Evaluator(set_name, int(seed), names)
-        rows = progress(datasets.aligned(*((folder, kind) for kind, folder in kinds.items())), stage.title)
-        datasets.write_dataset(
-            Path("data/document_metrics", seed, set_name),
-            evaluator.score(rows),
-            name="document_metrics",
-            shard_rows=stage.params.shard_rows,
-        )
+        sources = [stage.entry.source(name) for name in ("documents", "predictions", "generations")]
+        rows = evaluator.score(progress(aligned(*sources), stage.title))
+        stage.entry.target("document_metrics").write(rows, shard_rows=stage.params.shard_rows)
         metrics = {
             name: evaluator.metrics(name, resamples=settings.resamples, confidence=settings.confidence)
             for name in names
         }
-        write_json(Path(f"metrics/{set_name}-{seed}.json"), metrics.pop(settings.profile))
-        write_json(Path(f"metrics/profiles/{set_name}-{seed}.json"), metrics)
+        write_json(stage.entry.path("metrics"), metrics.pop(settings.profile))
+        write_json(stage.entry.path("metrics/profiles"), metrics)
 
 
 if __name__ == "__main__":
-    run(main, arguments=2)
+    run(main)

@@ -18,7 +18,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from pipeline.runner import PARAMS, write_json
+from pipeline.runner import PARAMS
+from simckp.data.files import write_json
 from simckp.data.records import KINDS
 from simckp.errors import ParameterError, SimCKPError
 from simckp.evaluation.comparisons import Experiment, experiments_of_variants, flatten, overview

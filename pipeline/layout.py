@@ -23,24 +23,6 @@ CURVES = {
 # The tables of the comparisons, and F1 over n-gram length as CSV and as a picture.
 COMPARISONS = Path("data/comparisons.json")
 LENGTH_CURVE = Path("plots/ngrams.csv"), Path("plots/ngrams.svg")
-# What a stage uses that puts all results together: every parameter that some result depends on.
-EFFECTIVE = [
-    "cleaning",
-    "corpora",
-    "deduplication",
-    "evaluated",
-    "evaluation",
-    "extractor",
-    "generation",
-    "lambda",
-    "limit",
-    "mining",
-    "reranker",
-    "seeds",
-    "selection",
-    "tagger",
-    "windows",
-]
 
 
 def curve_path(network: str, seed: str | int, curve: str) -> Path:

@@ -4,9 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-from pipeline.layout import EFFECTIVE
-from pipeline.runner import Stage, run, write_json
-from simckp.data import datasets
+from pipeline.runner import Stage, run
+from simckp.data.files import write_json
 from simckp.prediction.model_card import model_card
 from simckp.prediction.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
 from simckp.runtime.provenance import IN_MODEL, trace_running
@@ -16,7 +15,7 @@ TARGET = Path("models/simckp")
 
 def main() -> None:
     """Put together what a user of the trained model needs."""
-    with Stage("package", uses=EFFECTIVE) as stage:
+    with Stage("package") as stage:
         params = stage.params
         seed = str(params.seeds[0])
         shutil.rmtree(TARGET, ignore_errors=True)
@@ -29,9 +28,8 @@ def main() -> None:
             windows=params.windows,
             selection=params.selection,
         )
-        thresholds = datasets.read_dataset(Path("data/thresholds", seed), name="thresholds")
-        write_model_settings(TARGET, settings, thresholds)
-        parameters = params.effective()
+        write_model_settings(TARGET, settings, stage.entry.source("thresholds", seed).read())
+        parameters = stage.listed_parameters()
         metrics = {
             name: json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8"))
             for name in params.evaluated
@@ -44,4 +42,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main, arguments=0)
+    run(main)

@@ -1,9 +1,6 @@
 """predict: scores, thresholds -> predictions (threshold and best-five rule). Arguments: seed, set."""
 
-from pathlib import Path
-
 from pipeline.runner import Stage, progress, run
-from simckp.data import datasets
 from simckp.execution import batched_rows
 from simckp.thresholds.calibration import of_method
 from simckp.thresholds.keyphrases import paired_kinds, predict
@@ -11,19 +8,17 @@ from simckp.thresholds.keyphrases import paired_kinds, predict
 
 def main(seed: str, set_name: str) -> None:
     """Predict the keyphrases of one document set."""
-    scores, thresholds = Path("data/scores", seed, set_name), Path("data/thresholds", seed)
-    uses = ["shard_rows", "selection.method", "selection.minimum"]
-    with Stage("predict", seed, set_name, uses=uses, inputs=[scores, thresholds]) as stage:
-        found = datasets.read_dataset(thresholds, name="thresholds")
-        cuts = of_method(found, stage.params.selection.method)
-        pairs = progress(paired_kinds(datasets.read_dataset(scores, name="scores")), stage.title)
-        minimum, size = stage.params.selection.minimum, stage.params.shard_rows
+    with Stage("predict", seed, set_name) as stage:
+        selection, shard_rows = stage.params.selection, stage.params.shard_rows
+        thresholds = of_method(stage.entry.source("thresholds").read(), selection.method)
+        pairs = progress(paired_kinds(stage.entry.source("scores").read()), stage.title)
         predicted = (
-            row for piece in batched_rows(pairs, size) for row in predict(piece, thresholds=cuts, minimum=minimum)
+            row
+            for batch in batched_rows(pairs, shard_rows)
+            for row in predict(batch, thresholds=thresholds, minimum=selection.minimum)
         )
-        target = Path("data/predictions", seed, set_name)
-        datasets.write_dataset(target, predicted, name="predictions", shard_rows=size)
+        stage.entry.target("predictions").write(predicted, shard_rows=shard_rows)
 
 
 if __name__ == "__main__":
-    run(main, arguments=2)
+    run(main)

@@ -11,30 +11,27 @@ import pandas as pd
 from pipeline.layout import COMPARISONS, prune_results
 from pipeline.pictures import embedding_spaces, length_curve, training_curves
 from pipeline.runner import Stage, run
-from simckp.data import datasets
+from simckp.data.datasets import aligned
 from simckp.evaluation.frames import metrics_frame, thresholds_frame
 from simckp.evaluation.page import example, render_html, render_markdown
 from simckp.evaluation.statistics import set_statistics
 from simckp.evaluation.tables import interval_table, profile_table, result_tables, statistics_table, threshold_table
 from simckp.params import Params
 
-METRICS, DOCUMENTS, PREDICTIONS = Path("metrics"), Path("data/documents"), Path("data/predictions")
-REPORTS = Path("reports")
+METRICS, REPORTS = Path("metrics"), Path("reports")
 
 
 def main() -> None:
     """Write the page and the tables of all evaluated sets."""
-    uses = ["corpora", "evaluated", "seeds", "lambda", "evaluation", "report", "baselines"]
-    with Stage("report", uses=uses) as stage:
+    with Stage("report") as stage:
         params = stage.params
         seeds = [str(seed) for seed in params.seeds]
-        prune_results(params)
+        prune_results(stage.all_params)
         metrics = metrics_frame(_of_every_seed("", params))
         thresholds = threshold_table(thresholds_frame(_of_every_seed("thresholds/", params)))
         profiles = {name: _read(f"profiles/{name}-{seeds[0]}.json") for name in params.evaluated}
-        statistics = {
-            name: set_statistics(datasets.read_dataset(DOCUMENTS / name, name="documents")) for name in params.corpora
-        }
+        documents, predictions = stage.entry.source("documents"), stage.entry.source("predictions").within(seeds[0])
+        statistics = {name: set_statistics(documents.within(name).read()) for name in params.corpora}
         comparisons = json.loads(COMPARISONS.read_text(encoding="utf-8"))
         systems = {name: _read(f"baselines/{name}.json") for name in params.baselines} | comparisons["systems"]
         tables = {
@@ -51,8 +48,7 @@ def main() -> None:
             example(document, predicted)
             for name in params.evaluated
             for document, predicted in islice(
-                datasets.aligned((DOCUMENTS / name, "documents"), (PREDICTIONS / seeds[0] / name, "predictions")),
-                params.report.examples,
+                aligned(documents.within(name), predictions.within(name)), params.report.examples
             )
         ]
         profile = params.evaluation.profile
@@ -82,4 +78,4 @@ def _read(name: str) -> Any:
 
 
 if __name__ == "__main__":
-    run(main, arguments=0)
+    run(main)

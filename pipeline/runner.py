@@ -9,19 +9,20 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from modulefinder import ModuleFinder
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal, Self, cast
 
 from tqdm import tqdm
 
-from simckp.data import datasets
+from pipeline.entry import DeclaredParams, code_files, dig, read_entry
+from simckp.data.datasets import AlignedDatasets, Dataset
+from simckp.data.files import write_json
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
-from simckp.params import read_params
+from simckp.params import Params, read_params
 from simckp.runtime.provenance import record, record_path
 from simckp.runtime.quiet import quiet_transformers
 
@@ -33,6 +34,8 @@ _SCRATCH_SECONDS = 30 * 24 * 3600.0
 class Stage:
     """One run of one stage, as a context manager.
 
+    Its parameters, inputs and outputs are those of its entry in ``dvc.yaml``: another parameter cannot be read.
+
     ``scratch`` belongs to exactly this stage, item, parameters, code and inputs: what is found there was made by the
     same computation, so that a run that was killed goes on from it. It is removed when the stage ends well. The
     stage fails if its code or parameters were changed while it ran, since DVC would record the new ones with the
@@ -41,16 +44,21 @@ class Stage:
     Args:
         name: The stage's name, that of its module in ``pipeline/``.
         item: Set, seed or both; empty if the stage has only one.
-        uses: Dotted parameters that the result depends on, as in ``dvc.yaml``.
-        inputs: Files and folders that the result depends on.
+
+    Attributes:
+        params: The parameters that the entry lists.
+        all_params: All parameters, for what leaves the result alone (where to compute, what to clean up).
+        entry: Of ``dvc.yaml``.
     """
 
-    def __init__(self, name: str, *item: str, uses: Iterable[str], inputs: Iterable[Path] = ()) -> None:
-        self.params = read_params(PARAMS)
+    def __init__(self, name: str, *item: str) -> None:
+        self.all_params = read_params(PARAMS)
+        self.entry = read_entry(name, item, self._tree(self.all_params))
+        self.params = cast(Params, DeclaredParams(self.all_params, self.entry.params, name))
         self.title = " ".join((name, *item))
         self._address = "@".join((name, "-".join(item))) if item else name
         self._begun = time.monotonic()
-        self._name, self._uses, self._inputs = name, tuple(uses), tuple(inputs)
+        self._name = name
         self._state = self._code_and_parameters()
         place = Path(".scratch", name, "-".join(item or ("all",)))
         self.scratch = Path(os.environ.get("DVC_ROOT", ".")) / place / self._fingerprint()
@@ -58,6 +66,15 @@ class Stage:
         # workspaces share the scratch root, and a stage lives on when only `dvc` is killed.
         self._lock_paths = (place / "lock", self.scratch.with_suffix(".lock"))
         self._locks = ExitStack()
+
+    @staticmethod
+    def _tree(params: Params) -> dict[str, Any]:
+        return params.model_dump(by_alias=True, mode="json")
+
+    def listed_parameters(self) -> dict[str, Any]:
+        """Return the parameters that the entry lists, by dotted key."""
+        tree = self._tree(read_params(PARAMS))
+        return {key: dig(tree, key) for key in self.entry.params}
 
     def __enter__(self) -> Self:
         if not is_leader():
@@ -96,45 +113,41 @@ class Stage:
     def transform(
         self,
         function: Callable[[Rows], Rows],
-        sources: Sequence[tuple[Path, str]],
-        target: Path,
+        sources: Sequence[Dataset],
+        target: Dataset,
         *,
-        name: str,
         piece_rows: int | None = None,
         work: Literal["cpu", "gpu"],
     ) -> None:
-        """Write the data set ``name`` to ``target``: ``function`` applied to pieces of the sources, resumable.
+        """Write ``function`` applied to pieces of the sources to ``target``; resumable.
 
         Args:
             function: Rows to rows, picklable.
-            sources: Folder and name of the data sets whose rows are read side by side.
-            target: Folder of the result.
-            name: Data set of the result.
+            sources: Data sets whose rows are read side by side.
+            target: The result.
             piece_rows: Rows a piece; a shard's by default.
             work: Done by several processes, one a core (``cpu``) or one a GPU (``gpu``; with none, in this process).
         """
         size, shard_rows = piece_rows or self.params.shard_rows, self.params.shard_rows
-        source = datasets.Source(tuple(sources))
+        source = AlignedDatasets(tuple(sources))
         count = -(-source.count() // size)
-        engine = _engine(self.params.execution.engine, work, count)
-        pieces = map_pieces(function, source, name=name, piece_rows=size, scratch=self.scratch, engine=engine)
-        datasets.join_shards(target, progress(pieces, self.title, count), name=name, shard_rows=shard_rows)
+        engine = _engine(self.all_params.execution.engine, work, count)
+        pieces = map_pieces(function, source, name=target.name, piece_rows=size, scratch=self.scratch, engine=engine)
+        target.join(progress(pieces, self.title, count), shard_rows=shard_rows)
 
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(repr(self._state).encode())
-        for path in self._inputs:
+        for path in self.entry.inputs:
             for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
                 if file.is_file():
                     digest.update(str(file.relative_to(path)).encode() + file_digest(file))
         return digest.hexdigest()[:16]
 
     def _code_and_parameters(self) -> tuple[str, str]:
-        tree = read_params(PARAMS).model_dump(by_alias=True, mode="json")
-        used = {key: _dig(tree, key) for key in self._uses}
         code = hashlib.sha256()
-        for path in sorted(imported_files(Path(__file__).with_name(f"{self._name}.py"))):
+        for path in code_files(Path(__file__).with_name(f"{self._name}.py")):
             code.update(path.read_bytes())
-        return json.dumps(used, sort_keys=True), code.hexdigest()
+        return json.dumps(self.listed_parameters(), sort_keys=True), code.hexdigest()
 
 
 def _engine(kind: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
@@ -157,15 +170,6 @@ def _forget(folder: Path, *, older_than_seconds: float) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def imported_files(script: Path) -> set[Path]:
-    """Return the project's own files that a script imports, directly or not, itself included."""
-    root = Path(__file__).resolve().parent.parent
-    finder = ModuleFinder(path=[str(root)])
-    finder.run_script(str(script))
-    files = {Path(module.__file__).resolve() for module in finder.modules.values() if module.__file__}  # type: ignore[attr-defined]
-    return {file for file in files if file.is_relative_to(root) and ".venv" not in file.parts}
-
-
 def file_digest(path: Path) -> bytes:
     """Return the SHA-256 of a file."""
     with path.open("rb") as source:
@@ -177,33 +181,13 @@ def progress(items: Iterable[Any], title: str, total: int | None = None) -> Iter
     yield from tqdm(items, desc=title, total=total, disable=not sys.stderr.isatty())
 
 
-def write_json(path: Path, value: object) -> None:
-    """Write JSON with sorted keys, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
-    temporary.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
-
-
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[Any, Any]]) -> None:
-    """Write rows under a header; other fields of a row are left out, missing ones are empty."""
-    import pandas as pd  # not needed by most stages
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # As objects, so that integers with gaps stay integers and floats keep all digits.
-    pd.DataFrame(list(rows), columns=list(columns), dtype=object).to_csv(path, index=False, lineterminator="\n")
-
-
-def run(main: Callable[..., None], *, arguments: int) -> None:
+def run(main: Callable[..., None]) -> None:
     """Call a stage's ``main`` with the command line's arguments; a user's mistake is one sentence, no traceback."""
     logging.basicConfig(level=logging.INFO if is_leader() else logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     quiet_transformers()
-    given = sys.argv[1:]
-    if len(given) != arguments:
-        sys.exit(f"{sys.argv[0]}: expected {arguments} arguments as in dvc.yaml, found {given}")
     try:
-        main(*given)
+        main(*sys.argv[1:])
     except SimCKPError as error:
         sys.exit(f"error: {error}")
     except Exception as error:
@@ -220,9 +204,3 @@ def _machine_trouble(error: BaseException) -> str | None:
             place = getattr(error, "filename", None)
             return os.strerror(code) + (f": {place}" if place else "")
     return None
-
-
-def _dig(tree: Any, dotted: str) -> Any:
-    for key in dotted.split("."):
-        tree = tree[key]
-    return tree

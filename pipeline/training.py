@@ -4,35 +4,29 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from pipeline.layout import CURVES, curve_path
-from pipeline.runner import PARAMS, Stage, is_leader, progress, write_csv, write_json
-from simckp.data import datasets
+from pipeline.runner import PARAMS, Stage, is_leader, progress
+from simckp.data.datasets import aligned
+from simckp.data.files import write_csv, write_json
 from simckp.execution import available_cores
-from simckp.extraction.training import Run, Trained
+from simckp.networks.training import Run, Trained
 from simckp.params import TRAIN, VALID, read_params
-from simckp.reranking.reranker import BeamOrder
-
-DUPLICATES = Path("data/duplicates")
-_DOCUMENTS = Path("data/documents")
 
 
-def inputs(folder: Path) -> list[Path]:
-    """Return every data set that a training reads; ``folder`` holds one data set a document set."""
-    return [DUPLICATES, *(parent / name for parent in (_DOCUMENTS, folder) for name in (TRAIN, VALID))]
+def rows(stage: Stage, name: str) -> tuple[Iterator[Any], Iterator[Any]]:
+    """Return documents with their rows of the data set ``name``: for training, and for validation.
 
+    Training documents that are near-duplicates of others are left out.
+    """
+    left_out = {row["id"] for row in stage.entry.source("duplicates").read()}
 
-def rows(stage: Stage, kind: str, folder: Path) -> tuple[Iterator[Any], Iterator[Any]]:
-    """Return documents with their rows of ``kind``, for training (without near-duplicates) and validation."""
-    left_out = {row["id"] for row in datasets.read_dataset(DUPLICATES, name="duplicates")}
-
-    def read(name: str) -> Iterator[Any]:
-        pairs = datasets.aligned((_DOCUMENTS / name, "documents"), (folder / name, kind))
-        return progress(pairs, f"{stage.title}: {name}")
+    def read(set_name: str) -> Iterator[Any]:
+        sources = [stage.entry.source(source, set_name) for source in ("documents", name)]
+        return progress(aligned(*sources), f"{stage.title}: {set_name}")
 
     return (pair for pair in read(TRAIN) if pair[0]["id"] not in left_out), read(VALID)
 
@@ -69,28 +63,30 @@ def launch(script: str) -> None:
     os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
 
 
-def keep(trained: Trained, name: str, seed: str) -> None:
+def keep(stage: Stage, trained: Trained, name: str, seed: str) -> None:
     """Write the network, its curves (CSV, DVC plots) and the figures of its training, once for all processes."""
     if not is_leader():
         return
-    trained.model.save(Path("models", name, seed), trained.tokenizer)
+    trained.model.save(stage.entry.path(f"models/{name}"))
     figures = {
         "steps": trained.result.steps,
         "best_step": trained.result.best_step,
         "validation_goal": round(trained.result.best_goal, 6),
     }
-    _keep_figures(name, seed, trained.result.history, figures | trained.counts)
+    _keep_figures(stage, name, seed, trained.result.history, figures | trained.counts)
 
 
-def keep_beam_order(order: BeamOrder, seed: str) -> None:
-    """Write what stands in the reranker's place where there is none; there was nothing to train."""
+def keep_untrained(stage: Stage, model: Any, name: str, seed: str) -> None:
+    """Write what stands in a network's place where there was nothing to train."""
     if is_leader():
-        order.save(Path("models/reranker", seed))
-        _keep_figures("reranker", seed, [], {"steps": 0})
+        model.save(stage.entry.path(f"models/{name}"))
+        _keep_figures(stage, name, seed, [], {"steps": 0})
 
 
-def _keep_figures(name: str, seed: str, history: list[dict[str, float]], figures: dict[str, float]) -> None:
+def _keep_figures(
+    stage: Stage, name: str, seed: str, history: list[dict[str, float]], figures: dict[str, float]
+) -> None:
     for curve, columns in CURVES.items():
-        write_csv(curve_path(name, seed, curve), columns, (entry for entry in history if columns[1] in entry))
-    write_json(Path(f"metrics/{name}-{seed}.json"), figures)
+        write_csv(curve_path(name, seed, curve), columns, [entry for entry in history if columns[1] in entry])
+    write_json(stage.entry.path("metrics"), figures)
     logging.getLogger("pipeline").info("%s %s: %s", name, seed, figures)

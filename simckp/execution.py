@@ -40,7 +40,7 @@ class Engine:
 
 def map_pieces(
     function: Callable[[Rows], Rows],
-    source: datasets.Source,
+    source: datasets.AlignedDatasets,
     *,
     name: str,
     piece_rows: int,
@@ -91,7 +91,7 @@ def map_pieces(
 class Piece:
     """Rows ``[start, stop)`` of a source, and the file that their result goes to."""
 
-    source: datasets.Source
+    source: datasets.AlignedDatasets
     start: int
     stop: int
     path: Path

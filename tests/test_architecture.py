@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from pipeline.entry import imported_files
 from pipeline.layout import EFFECTIVE
-from pipeline.runner import imported_files
 from simckp.params import WITHOUT_EFFECT, Params
 from simckp.runtime.provenance import record_path
 from tests.conftest import REPOSITORY

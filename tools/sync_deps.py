@@ -7,7 +7,7 @@ stay as they were written.
 import re
 from pathlib import Path
 
-from pipeline.runner import imported_files
+from pipeline.entry import imported_files
 
 DVC_YAML = Path("dvc.yaml")
 _STAGE = re.compile(r"^  (\w+):$")

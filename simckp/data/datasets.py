@@ -178,18 +178,42 @@ def count_rows(folder: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The rows of one data set, or of several of the same documents side by side; picklable, read piece by piece.
+class Dataset:
+    """A data set: its folder, and the name of its rows (:data:`simckp.data.records.ROWS`)."""
 
-    Attributes:
-        parts: Folder and name of each data set.
-    """
+    folder: Path
+    name: str
 
-    parts: tuple[tuple[Path, str], ...]
+    def read(self) -> Iterator[Any]:
+        """Yield the rows; see :func:`read_dataset`."""
+        return read_dataset(self.folder, name=self.name)
+
+    def write(self, rows: Iterable[Any], *, shard_rows: int) -> int:
+        """Write rows and return their number; see :func:`write_dataset`."""
+        return write_dataset(self.folder, rows, name=self.name, shard_rows=shard_rows)
+
+    def join(self, pieces: Iterable[Path], *, shard_rows: int) -> int:
+        """Write the rows of several files and return their number; see :func:`join_shards`."""
+        return join_shards(self.folder, pieces, name=self.name, shard_rows=shard_rows)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return count_rows(self.folder)
+
+    def within(self, *parts: str) -> "Dataset":
+        """Return the data set of the same rows in a folder of this one."""
+        return Dataset(self.folder.joinpath(*parts), self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedDatasets:
+    """The rows of one data set, or of several of the same documents side by side; picklable, read piece by piece."""
+
+    parts: tuple[Dataset, ...]
 
     def count(self) -> int:
         """Return the number of rows of the first data set."""
-        return count_rows(self.parts[0][0])
+        return self.parts[0].count()
 
     def read(self, start: int, stop: int) -> list[Any]:
         """Return rows ``[start, stop)``: those of the one data set, or a tuple of rows for each document.
@@ -197,10 +221,10 @@ class Source:
         Raises:
             InputError: See :func:`shards`, :func:`read_shard` and :func:`aligned`.
         """
-        columns = [_read_range(folder, name, start, stop) for folder, name in self.parts]
+        columns = [_read_range(part.folder, part.name, start, stop) for part in self.parts]
         if len(columns) == 1:
             return columns[0]
-        return list(_side_by_side(columns, [str(folder) for folder, _ in self.parts], start))
+        return list(_side_by_side(columns, [str(part.folder) for part in self.parts], start))
 
 
 def _read_range(folder: Path, name: str, start: int, stop: int) -> list[Any]:
@@ -216,30 +240,28 @@ def _read_range(folder: Path, name: str, start: int, stop: int) -> list[Any]:
     return found
 
 
-def total_lengths(folder: Path, columns: dict[str, str], *, name: str) -> dict[str, int]:
+def total_lengths(dataset: Dataset, columns: dict[str, str]) -> dict[str, int]:
     """Return how many items the lists of some columns hold in all rows, without making rows of them.
 
     Args:
-        folder: Of the data set.
+        dataset: The data set.
         columns: For each column of lists, the leaf to read of it, for example ``phrases.list.element.label``.
-        name: Of the data set.
     """
     totals = dict.fromkeys(columns, 0)
-    for path in shards(folder):
+    for path in shards(dataset.folder):
         table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(columns.values()))
         for column in columns:
             totals[column] += int(pc.sum(pc.list_value_length(table[column])).as_py() or 0)
     return totals
 
 
-def aligned(*folders_and_names: tuple[Path, str]) -> Iterator[tuple[Any, ...]]:
+def aligned(*parts: Dataset) -> Iterator[tuple[Any, ...]]:
     """Yield rows of several data sets of the same documents side by side.
 
     Raises:
         InputError: The data sets do not hold the same ids in the same order.
     """
-    streams = [read_dataset(folder, name=name) for folder, name in folders_and_names]
-    yield from _side_by_side(streams, [str(folder) for folder, _ in folders_and_names], 0)
+    yield from _side_by_side([part.read() for part in parts], [str(part.folder) for part in parts], 0)
 
 
 def _side_by_side(streams: Iterable[Iterable[Any]], folders: list[str], start: int) -> Iterator[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.runner import write_csv
+from simckp.data.files import write_csv
 from simckp.evaluation.frames import metrics_frame, over_seeds, tidy
 from tests.conftest import REPOSITORY
 

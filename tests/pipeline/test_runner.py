@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline import runner
-from pipeline.runner import Stage, imported_files, write_json
+from pipeline.runner import Stage, imported_files
+from simckp.data.files import write_json
 from simckp.errors import ParameterError, SimCKPError
 from tests.conftest import REPOSITORY
 

@@ -1,0 +1,183 @@
+"""A stage's own entry in ``dvc.yaml``: the one place that names its parameters, inputs and outputs."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from modulefinder import ModuleFinder
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from simckp.data.datasets import Dataset
+from simckp.errors import SimCKPError
+
+DVC_YAML = Path("dvc.yaml")
+ROOT = Path(__file__).resolve().parent.parent
+# Code that decides when and where something runs and what is said about it, never what comes out: no stage depends on
+# it, and an edit there reruns nothing. Parameters are checked there, and their values are dependencies of their own.
+WITHOUT_EFFECT = (
+    "pipeline/__init__.py",
+    "pipeline/entry.py",
+    "pipeline/runner.py",
+    "simckp/__init__.py",
+    "simckp/errors.py",
+    "simckp/execution.py",
+    "simckp/params.py",
+    "simckp/runtime/",
+)
+# Data sets whose folder has another name than their rows.
+_ROWS_OF = {"baselines": "scores"}
+_PLACEHOLDER = re.compile(r"\$\{([\w.]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What ``dvc.yaml`` says about one item of a stage, its placeholders filled in.
+
+    Attributes:
+        params: Dotted parameters that the result depends on.
+        deps: Files and folders that it depends on, code included.
+        outs: Files and folders that the stage makes, metrics and plots included.
+    """
+
+    params: tuple[str, ...]
+    deps: tuple[Path, ...]
+    outs: tuple[Path, ...]
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The dependencies that are no code."""
+        return tuple(path for path in self.deps if path.parts[0] not in ("pipeline", "simckp"))
+
+    def source(self, name: str, *parts: str) -> Dataset:
+        """Return the data set ``name`` that the stage reads; ``parts`` say which, if it reads several.
+
+        Raises:
+            SimCKPError: The entry does not list it.
+        """
+        return _dataset(self.inputs, name, parts, "deps")
+
+    def target(self, name: str) -> Dataset:
+        """Return the data set ``name`` that the stage writes.
+
+        Raises:
+            SimCKPError: The entry does not list it.
+        """
+        return _dataset(self.outs, name, (), "outs")
+
+    def path(self, folder: str) -> Path:
+        """Return the one file or folder in ``folder`` that the stage reads or writes.
+
+        Raises:
+            SimCKPError: The entry lists none there, or several.
+        """
+        listed = [path for path in (*self.inputs, *self.outs) if path.parent == Path(folder)]
+        if len(listed) != 1:
+            raise SimCKPError(f"{DVC_YAML}: the stage's entry lists {len(listed)} paths in {folder}/, not one")
+        return listed[0]
+
+
+def _dataset(paths: Sequence[Path], name: str, parts: Sequence[str], section: str) -> Dataset:
+    listed = [path for path in paths if path.parts[:2] == ("data", name)]
+    whole = [path for path in listed if path.parts[len(path.parts) - len(parts) :] == tuple(parts)]
+    if not whole:  # a folder of several data sets is listed
+        whole = [path.joinpath(*parts) for path in listed]
+    if len(whole) != 1:
+        wanted = "/".join(("data", name, *parts))
+        raise SimCKPError(
+            f"{DVC_YAML}: the stage's entry lists {len(whole)} data sets {wanted} under {section}, not one"
+        )
+    return Dataset(whole[0], _ROWS_OF.get(name, name))
+
+
+def read_entry(name: str, item: Sequence[str], params: Mapping[str, Any]) -> Entry:
+    """Read the entry of a stage.
+
+    Args:
+        name: Of the stage.
+        item: Arguments of its command, in the order of ``cmd``.
+        params: All of ``params.yaml``, for placeholders that name a parameter.
+
+    Raises:
+        SimCKPError: There is no such stage, or its command takes other arguments.
+    """
+    stages = YAML(typ="safe", pure=True).load(DVC_YAML.read_text(encoding="utf-8"))["stages"]
+    if name not in stages:
+        raise SimCKPError(f"{DVC_YAML}: there is no stage {name!r}")
+    entry = stages[name].get("do", stages[name])
+    arguments = _PLACEHOLDER.findall(entry["cmd"])
+    if len(arguments) != len(item):
+        raise SimCKPError(f"pipeline.{name}: expected {len(arguments)} arguments as in {DVC_YAML}, found {list(item)}")
+    values = dict(zip(arguments, item, strict=True))
+    if "foreach" in stages[name]:  # over a mapping: ${key} is the name, ${item. ...} its value
+        items = dig(params, _PLACEHOLDER.findall(stages[name]["foreach"])[0])
+        values |= {f"item.{key}": value for key, value in items[item[0]].items()}
+
+    def filled(text: str) -> str:
+        return _PLACEHOLDER.sub(
+            lambda found: str(values[found[1]] if found[1] in values else dig(params, found[1])), text
+        )
+
+    sections = ("outs", "metrics", "plots")
+    return Entry(
+        params=tuple(filled(key) for key in entry.get("params", [])),
+        deps=tuple(Path(filled(path)) for path in entry.get("deps", [])),
+        outs=tuple(Path(filled(path)) for section in sections for path in _paths(entry.get(section, []))),
+    )
+
+
+def _paths(listed: Sequence[Any]) -> Iterator[str]:
+    """Yield the paths of outputs; one with options is a mapping from its path."""
+    for entry in listed:
+        yield next(iter(entry)) if isinstance(entry, Mapping) else entry
+
+
+def dig(tree: Any, dotted: str) -> Any:
+    """Return the value of a dotted key."""
+    for key in dotted.split("."):
+        tree = tree[key]
+    return tree
+
+
+class DeclaredParams:
+    """Parameters of which only those can be read that a stage's entry in ``dvc.yaml`` lists.
+
+    Args:
+        section: All parameters, or a section of them.
+        listed: Dotted keys.
+        stage: For the error.
+        prefix: Dotted key of the section.
+    """
+
+    def __init__(self, section: Any, listed: Sequence[str], stage: str, prefix: str = "") -> None:
+        self._section, self._listed, self._stage, self._prefix = section, listed, stage, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        return self._read(name.rstrip("_"), getattr(self._section, name))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._read(name, self._section[name])
+
+    def _read(self, name: str, value: Any) -> Any:
+        dotted = f"{self._prefix}{name}"
+        if any(f"{dotted}.".startswith(f"{key}.") for key in self._listed):
+            return value
+        if any(key.startswith(f"{dotted}.") for key in self._listed):
+            return DeclaredParams(value, self._listed, self._stage, f"{dotted}.")
+        raise SimCKPError(
+            f"{DVC_YAML}: stage {self._stage!r} reads {dotted}, which its entry does not list under params"
+        )
+
+
+def imported_files(script: Path) -> set[Path]:
+    """Return the project's own files that a script imports, directly or not, itself included."""
+    finder = ModuleFinder(path=[str(ROOT)])
+    finder.run_script(str(script))
+    files = {Path(module.__file__).resolve() for module in finder.modules.values() if module.__file__}  # type: ignore[attr-defined]
+    return {file for file in files if file.is_relative_to(ROOT) and ".venv" not in file.parts}
+
+
+def code_files(script: Path) -> list[Path]:
+    """Return the imported files that can change what a stage makes, sorted."""
+    return sorted(path for path in imported_files(script) if not str(path.relative_to(ROOT)).startswith(WITHOUT_EFFECT))
