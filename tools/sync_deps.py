@@ -1,40 +1,47 @@
 """Rewrite the code dependencies in ``dvc.yaml`` from the import graph: ``make deps``.
 
-Only lines of a stage's ``deps`` that name a Python file of the project are replaced; data, parameters and outputs
-stay as they were written.
+Only lines of a stage's ``deps`` that name Python files or folders of the project are replaced; data, parameters and
+outputs stay as they were written. A folder stands for its files where a stage imports all of them.
 """
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from pipeline.entry import imported_files
+from pipeline.entry import DVC_YAML, ROOT, code_files
 
-DVC_YAML = Path("dvc.yaml")
 _STAGE = re.compile(r"^  (\w+):$")
-_DEPS = re.compile(r"^\s+deps:$")
-_CODE = re.compile(r"^(\s+)- (?:pipeline|simckp)/\S+\.py$")
+_DEPS = re.compile(r"^(\s+)deps:$")
+_CODE = re.compile(r"^\s+- (?:pipeline|simckp)(?:/\w+)*(?:\.py)?$")
+# These dependencies are no import: the stage that checks all parameters depends on how they are checked.
+_FURTHER = {"parameters": ["simckp/params.py"]}
 
 
 def code_dependencies(stage: str) -> list[str]:
-    """Return the project files that a stage's script imports, relative to the repository, sorted."""
-    root = Path.cwd().resolve()
-    return sorted(str(path.relative_to(root)) for path in imported_files(Path("pipeline", f"{stage}.py")))
+    """Return the files and whole folders of code that can change a stage's result, relative to the repository."""
+    files = {str(path.relative_to(ROOT)) for path in code_files(ROOT / "pipeline" / f"{stage}.py")}
+    names: set[str] = set(_FURTHER.get(stage, []))
+    for name in files:
+        folder = PurePosixPath(name).parent
+        modules = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py") if path.name != "__init__.py"}
+        if folder.parts[0] == "simckp" and len(folder.parts) > 1 and modules <= files:
+            names.add(str(folder))
+        elif not name.endswith("/__init__.py"):
+            names.add(name)
+    return sorted(names)
 
 
 def synchronised(text: str) -> str:
     """Return ``dvc.yaml`` with the code dependencies of every stage brought up to date."""
     lines: list[str] = []
-    stage, pending = "", False
+    stage = ""
     for line in text.splitlines():
         if match := _STAGE.match(line):
             stage = match[1]
-        if match := _CODE.match(line):
-            if pending:
-                lines += [f"{match[1]}- {path}" for path in code_dependencies(stage)]
-                pending = False
+        if _CODE.match(line):
             continue
-        pending = bool(_DEPS.match(line))
         lines.append(line)
+        if match := _DEPS.match(line):
+            lines += [f"{match[1]}  - {path}" for path in code_dependencies(stage)]
     return "\n".join(lines) + "\n"
 
 

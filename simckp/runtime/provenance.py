@@ -24,6 +24,7 @@ from simckp.errors import SimCKPError
 FOLDER = Path("provenance")
 IN_MODEL = "provenance.json"
 _LOCK = Path("dvc.lock")
+_CODE = ("pipeline", "simckp")
 _NOT_LOCK = ("--", ".", f":!{_LOCK}")  # DVC writes it after every stage
 _PACKAGES = ("numpy", "pyarrow", "scikit-learn", "spacy", "nltk", "tokenizers", "torch", "transformers", "dvc")
 
@@ -58,8 +59,8 @@ def trace(path: Path) -> dict[str, Any]:
     Returns:
         ``path`` (the output that was asked for, or that the file lies in), ``files`` and ``stages``, which name each
         other. A file or folder, by path: ``stage`` that made it (None: a raw file), ``hash`` (DVC's), ``unchanged``
-        (whether it still has that hash). A stage, by name: ``inputs`` (paths), ``parameters``, ``code`` (files and
-        their hashes), ``record`` (see :func:`record`; None if it is not here).
+        (whether it still has that hash). A stage, by name: ``inputs`` (paths), ``parameters``, ``code`` (files and folders
+        with their hashes), ``record`` (see :func:`record`; None if it is not here).
 
     Raises:
         SimCKPError: Nothing is known of it.
@@ -103,16 +104,20 @@ def _chain(root: Path, lock: Mapping[str, Any], path: str) -> dict[str, Any]:
         if stage is None or stage in stages:
             continue
         deps = lock[stage].get("deps", [])
-        inputs = [origin for dep in deps if not dep["path"].endswith(".py") for origin in _origins(lock, dep)]
+        inputs = [origin for dep in deps if not _is_code(dep["path"]) for origin in _origins(lock, dep)]
         note = root / record_path(stage)
         stages[stage] = {
             "inputs": [origin["path"] for _, origin in inputs],
             "parameters": lock[stage].get("params", {}).get("params.yaml", {}),
-            "code": {dep["path"]: dep["md5"] for dep in deps if dep["path"].endswith(".py") and "md5" in dep},
+            "code": {dep["path"]: dep["md5"] for dep in deps if _is_code(dep["path"]) and "md5" in dep},
             "record": json.loads(note.read_text(encoding="utf-8")) if known and note.is_file() else None,
         }
         waiting += inputs
     return {"path": path, "files": files, "stages": stages}
+
+
+def _is_code(path: str) -> bool:
+    return PurePosixPath(path).parts[0] in _CODE
 
 
 def _origins(lock: Mapping[str, Any], dep: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
