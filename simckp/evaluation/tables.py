@@ -144,7 +144,8 @@ def html_table(table: pd.DataFrame) -> str:
     Only tables of models mark their first row, which has our results; the others have the class ``plain``.
     """
     html = table.map(_cell).to_html(index=False, border=0, classes="models" if "model" in table.columns else "plain")
-    return re.sub(r"<td>(\d\.\d{3})_(\d+)</td>", r"<td>\1<sub>\2</sub></td>", html)
+    html = re.sub(r"<td>(\d\.\d{3})_(\d+)</td>", r"<td>\1<sub>\2</sub></td>", html)
+    return html.replace("<th>", '<th scope="col">')
 
 
 def markdown_table(table: pd.DataFrame) -> str:

@@ -150,6 +150,7 @@ def test_html_cells() -> None:
     assert re.findall(r"<td>.*</td>", html) == [
         f"<td>{cell}</td>" for cell in ("a_1", "0.427<sub>1</sub>", "0.250", "–", "3")
     ]
+    assert html.count('<th scope="col">') == 5
     assert 'class="dataframe models"' in html
     assert 'class="dataframe plain"' in html_table(table.rename(columns={"model": "set"}))
 
