@@ -10,7 +10,31 @@ from hypothesis import settings
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
 from simckp.data.records import Document, Mined, Tagged
-from simckp.extraction.extractor import new_extractor
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.extraction.loading import new_extractor
+from simckp.params import ExtractorSettings, RerankerSettings
+
+# The paper's, with lengths for tiny networks.
+EXTRACTOR_SETTINGS = ExtractorSettings(
+    method="contrastive",
+    negatives="hard",
+    document_pooling="first",
+    phrase_pooling="sum",
+    temperature=0.1,
+    reduction="mean",
+    max_source_tokens=32,
+    max_target_tokens=32,
+)
+RERANKER_SETTINGS = RerankerSettings(
+    method="contrastive",
+    shared_encoder=True,
+    document_pooling="first",
+    phrase_pooling="first",
+    temperature=0.1,
+    reduction="mean",
+    max_source_tokens=32,
+    max_phrase_tokens=8,
+)
 
 # The first call of a property may load a library; machines are noisy.
 settings.register_profile("project", deadline=None)
@@ -103,14 +127,12 @@ def tiny_bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["bert", "bart"])
-def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> tuple[Any, Any]:
-    """An untrained extractor of each kind of backbone, in evaluation mode, and its tokenizer."""
+def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> ExtractorGenerator:
+    """An untrained extractor of each kind of backbone, in evaluation mode."""
     torch.manual_seed(0)
     if request.param == "bert":
-        model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
-    else:
-        model, tokenizer = new_extractor(str(tiny_bart), decoder_layers=None)
-    return model.eval(), tokenizer
+        return new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1).eval()
+    return new_extractor(str(tiny_bart), EXTRACTOR_SETTINGS, decoder_layers=None).eval()
 
 
 def make_document(text: str, keyphrases: list[str], *, identifier: str = "d", set_name: str = "train") -> Document:

@@ -7,6 +7,7 @@ float32 without dropout; ours agree to 1e-5 or better.
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,18 @@ import torch
 from safetensors.torch import load_file
 from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel
 
-from simckp.extraction.examples import ExtractionExample, RerankingExample
+from simckp.extraction.examples import ExtractionExample
+from simckp.extraction.examples import collate as collate_extraction
 from simckp.extraction.extractor import ExtractorGenerator
-from simckp.networks.collation import ExtractionCollator, RerankingCollator
-from simckp.networks.pooling import Candidates
+from simckp.reranking.examples import RerankingExample
+from simckp.reranking.examples import collate as collate_reranking
 from simckp.reranking.reranker import Reranker
-from tests.conftest import SHARED
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, SHARED
 
 GOLDEN = SHARED / "golden" / "parity"
 CLOSE = {"rel": 1e-5, "abs": 1e-6}
 LAMBDA = 0.3
+NO_TOKENIZER: Any = SimpleNamespace(with_max_tokens=lambda _: None)  # the batches are token ids
 
 pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="the authors' values are not here")
 
@@ -48,9 +51,9 @@ def extractor() -> ExtractorGenerator:
     config, weights = load_weights(GOLDEN, "bart")
     backbone = BartForConditionalGeneration(BartConfig(**config))
     backbone.load_state_dict(weights, strict=False)
-    model = ExtractorGenerator(backbone, contrastive_weight=LAMBDA)
+    model = ExtractorGenerator(backbone, NO_TOKENIZER, EXTRACTOR_SETTINGS, contrastive_weight=LAMBDA)
     heads = load_file(GOLDEN / "stage1_heads.safetensors")
-    model.scorer.load_state_dict({key.replace(".", ".0."): value for key, value in heads.items()})
+    model.heads().load_state_dict({key.replace(".", ".0."): value for key, value in heads.items()})
     return model.eval()
 
 
@@ -59,7 +62,7 @@ def reranker() -> Reranker:
     config, weights = load_weights(GOLDEN, "bert")
     encoder = BertModel(BertConfig(**config), add_pooling_layer=False)
     encoder.load_state_dict(weights)
-    model = Reranker(encoder, encoder)
+    model = Reranker(encoder, encoder, NO_TOKENIZER, RERANKER_SETTINGS)
     heads = load_file(GOLDEN / "stage2_heads.safetensors")
     model.heads.load_state_dict({key.replace(".", ".0."): value for key, value in heads.items()})
     return model.eval()
@@ -83,7 +86,7 @@ def extraction_example(document: dict[str, Any]) -> ExtractionExample:
 
 
 def extraction_batch(documents: list[Any], model: ExtractorGenerator) -> dict[str, torch.Tensor]:
-    return ExtractionCollator(model.backbone.config.pad_token_id)(list(map(extraction_example, documents)))
+    return collate_extraction(list(map(extraction_example, documents)), pad_token_id=model.backbone.config.pad_token_id)
 
 
 def per_document(values: list[float], counts: Iterator[int]) -> list[list[float]]:
@@ -114,7 +117,7 @@ def test_stage_1_computes_what_the_authors_code_computes(extractor: ExtractorGen
     total.backward()
     parameters = dict(extractor.named_parameters())
     for name, norm in authors["gradient_norms"].items():
-        gradient = parameters[name].grad
+        gradient = parameters[name.removeprefix("scorer.")].grad
         assert gradient is not None
         assert gradient.norm().item() == pytest.approx(norm, **CLOSE), name
 
@@ -123,10 +126,9 @@ def test_stage_1_computes_what_the_authors_code_computes(extractor: ExtractorGen
 def test_stage_1_gives_every_candidate_the_authors_score(extractor: ExtractorGenerator, recorded: Any) -> None:
     documents, authors = recorded["documents"], recorded["authors"]
     batch = extraction_batch(documents, extractor)
-    spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
     with torch.inference_mode():
         hidden_BTD = extractor.encode(batch["input_ids"], batch["attention_mask"])
-        scores = extractor.scores(hidden_BTD, batch["attention_mask"], Candidates(**spans)).tolist()
+        scores = extractor.scores(hidden_BTD, batch["attention_mask"], batch["candidates"]).tolist()
     ours = per_document(scores, (len(document["gold"]) for document in documents))
     compared = 0
     for own, theirs in zip(ours, authors["scores"], strict=True):
@@ -149,7 +151,7 @@ def test_stage_2_computes_what_the_authors_code_computes(reranker: Reranker, rec
         )
         for document in documents
     ]
-    batch = RerankingCollator(reranker.document_encoder.config.pad_token_id)(examples)
+    batch = collate_reranking(examples, pad_token_id=reranker.document_encoder.config.pad_token_id)
     with torch.inference_mode():
         assert reranker(**batch)["loss"].item() == pytest.approx(authors["contrastive"], **CLOSE)
         document_BD = reranker.embed_documents(batch["input_ids"], batch["attention_mask"])

@@ -5,7 +5,7 @@ outputs stay as they were written. A folder stands for its files where a stage i
 """
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from pipeline.entry import DVC_YAML, ROOT, code_files
 

@@ -59,8 +59,8 @@ def trace(path: Path) -> dict[str, Any]:
     Returns:
         ``path`` (the output that was asked for, or that the file lies in), ``files`` and ``stages``, which name each
         other. A file or folder, by path: ``stage`` that made it (None: a raw file), ``hash`` (DVC's), ``unchanged``
-        (whether it still has that hash). A stage, by name: ``inputs`` (paths), ``parameters``, ``code`` (files and folders
-        with their hashes), ``record`` (see :func:`record`; None if it is not here).
+        (whether it still has that hash). A stage, by name: ``inputs`` (paths), ``parameters``, ``code`` (files, folders
+        and their hashes), ``record`` (see :func:`record`; None if it is not here).
 
     Raises:
         SimCKPError: Nothing is known of it.
