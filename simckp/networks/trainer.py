@@ -133,7 +133,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
             logs["tokens_per_second"] = tokens / (time.perf_counter() - self._since)
             self._parts, self._logged_step = {}, self.state.global_step
             self._since, self._logged_tokens = time.perf_counter(), self.state.num_input_tokens_seen
-        super().log(logs, start_time)
+        super().log(logs)
 
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
         """Validate, and report what was found."""

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simckp.data import datasets
+from simckp.data.datasets import Dataset
 from simckp.errors import InputError
 from tests.conftest import make_document
 
@@ -82,7 +83,7 @@ def test_missing_shards_are_named(tmp_path: Path) -> None:
 def test_aligned_refuses_different_documents(tmp_path: Path) -> None:
     datasets.write_dataset(tmp_path / "a", rows(3), name="documents", shard_rows=2)
     datasets.write_dataset(tmp_path / "b", list(reversed(rows(3))), name="documents", shard_rows=5)
-    pairs = datasets.aligned((tmp_path / "a", "documents"), (tmp_path / "b", "documents"))
+    pairs = datasets.aligned(*(Dataset(tmp_path / name, "documents") for name in "ab"))
     with pytest.raises(InputError, match="hold different documents"):
         list(pairs)
 
@@ -118,9 +119,9 @@ def test_a_source_reads_any_range(tmp_path: Path) -> None:
     rows = [make_document(f"t{n}", [], identifier=str(n)) for n in range(7)]
     datasets.write_dataset(tmp_path / "a", rows, name="documents", shard_rows=3)
     datasets.write_dataset(tmp_path / "b", rows, name="documents", shard_rows=2)
-    single = datasets.Source(((tmp_path / "a", "documents"),))
+    single = datasets.AlignedDatasets((Dataset(tmp_path / "a", "documents"),))
     assert single.count() == 7
-    both = datasets.Source(((tmp_path / "a", "documents"), (tmp_path / "b", "documents")))
+    both = datasets.AlignedDatasets(tuple(Dataset(tmp_path / name, "documents") for name in "ab"))
     for start, stop in [(0, 7), (0, 3), (2, 5), (6, 9), (3, 3)]:
         assert single.read(start, stop) == rows[start:stop]
         assert both.read(start, stop) == [(row, row) for row in rows[start:stop]]
@@ -132,7 +133,7 @@ def test_a_source_reads_any_range(tmp_path: Path) -> None:
 def test_lists_are_counted_without_making_rows(tmp_path: Path) -> None:
     rows = [make_document("t", ["a"] * n, identifier=str(n)) for n in range(5)]
     datasets.write_dataset(tmp_path, rows, name="documents", shard_rows=2)
-    assert datasets.total_lengths(tmp_path, {"keyphrases": "keyphrases"}, name="documents") == {"keyphrases": 10}
+    assert datasets.total_lengths(Dataset(tmp_path, "documents"), {"keyphrases": "keyphrases"}) == {"keyphrases": 10}
     phrases = [{"key": "k", "surface": "s", "spans": [{"start": 0, "end": 1}] * 3, "label": False}]
     none: list[str] = []
     mined = [
@@ -141,7 +142,7 @@ def test_lists_are_counted_without_making_rows(tmp_path: Path) -> None:
     ]
     datasets.write_dataset(tmp_path, mined, name="candidates", shard_rows=3)
     lists = {"phrases": "phrases.list.element.label", "present_targets": "present_targets"}
-    assert datasets.total_lengths(tmp_path, lists, name="candidates") == {"phrases": 6, "present_targets": 0}
+    assert datasets.total_lengths(Dataset(tmp_path, "candidates"), lists) == {"phrases": 6, "present_targets": 0}
 
 
 def test_a_changed_bit_is_never_read_as_another_row(tmp_path: Path) -> None:

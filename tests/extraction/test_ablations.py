@@ -1,14 +1,18 @@
 """The scorers of the ablations against their definitions, spelled out."""
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from simckp.extraction.ablations import BEGIN, INSIDE, OUTSIDE, PAPER_SCORING, SequenceLabeller, new_scorer
+from simckp.errors import SimCKPError
+from simckp.extraction.ablations import BEGIN, INSIDE, OUTSIDE, SequenceLabeller
+from simckp.extraction.loading import METHODS
 from simckp.networks.losses import in_batch_contrastive_loss
 from simckp.networks.pooling import Candidates
+from tests.conftest import EXTRACTOR_SETTINGS
 
 TOKENS, WIDTH = 5, 6
 # Two documents, the second one shorter by two; the first candidate of each is gold.
@@ -29,8 +33,12 @@ def hidden() -> torch.Tensor:
 
 
 def scorer(**changes: Any) -> Any:
+    """A network of which only the heads are used: the tests give the encoder's states themselves."""
+    settings = EXTRACTOR_SETTINGS.model_copy(update=changes)
+    no_backbone: Any = torch.nn.Module()
+    no_backbone.get_encoder = lambda: SimpleNamespace(config=SimpleNamespace(hidden_size=WIDTH))
     torch.manual_seed(0)
-    return new_scorer(PAPER_SCORING.model_copy(update=changes), WIDTH)
+    return METHODS[settings.method](no_backbone, None, settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", ["contrastive", "binary_classification", "sequence_labelling"])
@@ -47,7 +55,7 @@ def test_the_binary_classifier_is_the_cross_entropy_of_its_scores(candidates: Ca
     scores = model.scores(hidden, MASK, candidates)
     assert ((scores > 0) & (scores < 1)).all()
     expected = torch.nn.functional.binary_cross_entropy(scores, GOLD.float())
-    torch.testing.assert_close(model.loss(hidden, MASK, candidates, GOLD), expected)
+    torch.testing.assert_close(model.extraction_loss(hidden, MASK, candidates, GOLD), expected)
 
 
 def test_in_batch_negatives_are_the_other_documents(candidates: Candidates, hidden: torch.Tensor) -> None:
@@ -55,7 +63,7 @@ def test_in_batch_negatives_are_the_other_documents(candidates: Candidates, hidd
     document, phrase = model.embed(hidden, MASK, candidates)
     own, other = (torch.cosine_similarity(phrase[GOLD], rows, dim=-1) / 0.1 for rows in (document, document.flip(0)))
     expected = (torch.log(own.exp() + other.exp()) - own).mean()
-    torch.testing.assert_close(model.loss(hidden, MASK, candidates, GOLD), expected)
+    torch.testing.assert_close(model.extraction_loss(hidden, MASK, candidates, GOLD), expected)
 
 
 def test_in_batch_loss_without_a_keyphrase_or_a_second_document() -> None:
@@ -105,5 +113,9 @@ def test_the_sequence_labeller_scores_without_gradients(candidates: Candidates, 
         torch.testing.assert_close(model.scores(hidden.clone(), MASK.clone(), candidates), expected.detach())
 
 
-def test_a_generator_has_no_scorer() -> None:
-    assert scorer(method="generation") is None
+def test_a_generator_scores_nothing(candidates: Candidates, hidden: torch.Tensor) -> None:
+    model = scorer(method="generation")
+    assert not model.extracts
+    assert list(model.heads().parameters()) == []
+    with pytest.raises(SimCKPError, match="it scores no candidates"):
+        model.scores(hidden, MASK, candidates)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from simckp.data.records import Candidate, Generated, GeneratedPhrase
 from simckp.extraction.examples import (
-    TextEncoder,
-    decoder_target,
+    collate,
     extraction_example,
     extraction_examples,
     merge_overlaps,
-    reranking_examples,
     token_spans,
 )
-from simckp.networks.backbones import SEPARATOR, load_tokenizer
-from simckp.networks.collation import ExtractionCollator, by_length, pad
+from simckp.networks.backbones import load_tokenizer
+from simckp.networks.batches import by_length, pad
+from simckp.networks.tokenization import SEPARATOR, Tokenizer
+from simckp.reranking.examples import reranking_examples
 from tests.conftest import make_document
 
 
@@ -40,7 +40,7 @@ def candidate(text: str, *surfaces: str, label: bool = False) -> Candidate:
 
 @pytest.mark.parametrize("text", ["we study sparse graphs", "naïve 𝒳-graphs “quoted” cannot", "a\u00a0 b\tgraph"])
 def test_the_tokens_of_a_span_are_those_that_overlap_it(tokenizer: Any, text: str) -> None:
-    (encoded,) = TextEncoder(tokenizer, 64)([text])
+    (encoded,) = Tokenizer(tokenizer, 64)([text])
     for start in range(len(text)):
         for end in range(start + 1, len(text) + 1):
             first, last, whole = token_spans(encoded, np.array([start]), np.array([end]))
@@ -58,7 +58,7 @@ def test_the_tokens_of_a_span_are_those_that_overlap_it(tokenizer: Any, text: st
 
 def test_candidates_beyond_the_length_are_left_out_and_counted(tokenizer: Any) -> None:
     text = "graph of sparse networks and graph search"
-    (encoded,) = TextEncoder(tokenizer, 8)([text])
+    (encoded,) = Tokenizer(tokenizer, 8)([text])
     assert encoded.truncated
     assert encoded.reach < text.index("search")
     phrases = [
@@ -75,13 +75,13 @@ def test_candidates_beyond_the_length_are_left_out_and_counted(tokenizer: Any) -
 
 
 def test_a_text_that_fits_is_not_truncated(tokenizer: Any) -> None:
-    (encoded,) = TextEncoder(tokenizer, 64)(["graph"])
+    (encoded,) = Tokenizer(tokenizer, 64)(["graph"])
     assert (encoded.truncated, encoded.reach) == (False, 5)
-    assert list(TextEncoder(tokenizer, 64)([])) == []
+    assert list(Tokenizer(tokenizer, 64)([])) == []
 
 
 def test_an_empty_text_has_no_candidates(tokenizer: Any) -> None:
-    (encoded,) = TextEncoder(tokenizer, 64)([""])
+    (encoded,) = Tokenizer(tokenizer, 64)([""])
     example = extraction_example(encoded, [], targets=0, decoder_labels=np.zeros(0, dtype=np.int32))
     assert len(example.candidate) == 0
     assert example.unscored == 0
@@ -108,11 +108,11 @@ def test_decoder_target(tiny_bert: Path) -> None:
     graph, search, deep = tokenizer.convert_tokens_to_ids(["graph", "search", "deep"])
     phrases = ["graph search", "deep", "graph"]
     full = [graph, search, separator, deep, separator, graph, end]
-    assert decoder_target(tokenizer, phrases, max_tokens=7).tolist() == full
+    assert Tokenizer(tokenizer, 32).target(phrases, 7).tolist() == full
     # Six tokens: the third keyphrase does not fit, and the target still ends properly.
-    assert decoder_target(tokenizer, phrases, max_tokens=6).tolist() == [graph, search, separator, deep, end]
-    assert decoder_target(tokenizer, [], max_tokens=6).tolist() == []
-    assert decoder_target(tokenizer, ["graph search"], max_tokens=2).tolist() == []
+    assert Tokenizer(tokenizer, 32).target(phrases, 6).tolist() == [graph, search, separator, deep, end]
+    assert Tokenizer(tokenizer, 32).target([], 6).tolist() == []
+    assert Tokenizer(tokenizer, 32).target(["graph search"], 2).tolist() == []
 
 
 def test_reranking_examples(tiny_bert: Path) -> None:
@@ -127,25 +127,25 @@ def test_reranking_examples(tiny_bert: Path) -> None:
     row = Generated(
         id="d", phrases=[phrase("graph", present=True), phrase("theori", label=True), phrase("random")], truncated=False
     )
-    lengths = {"max_source_tokens": 16, "max_phrase_tokens": 8}
-    (example,) = reranking_examples([(document, row)], tokenizer, **lengths)
+    tokenizers = Tokenizer(tokenizer, 16), Tokenizer(tokenizer, 8)
+    (example,) = reranking_examples([(document, row)], *tokenizers)
     assert example.label.tolist() == [True, False]  # the present phrase is no candidate
     assert example.targets == 2
-    assert example.teaches
-    (example,) = reranking_examples([(document, row)], tokenizer, with_gold=True, **lengths)
+    assert example.has_contrast
+    (example,) = reranking_examples([(document, row)], *tokenizers, with_gold=True)
     assert example.label.tolist() == [True, False, True]  # "deep search" was not generated
     row["phrases"] = row["phrases"][:2]
-    (example,) = reranking_examples([(document, row)], tokenizer, **lengths)
-    assert not example.teaches  # no negative
+    (example,) = reranking_examples([(document, row)], *tokenizers)
+    assert not example.has_contrast  # no negative
 
 
 def test_collation_shifts_candidates_and_documents(pairs: Any, tiny_bert: Path) -> None:
-    tokenizer = load_tokenizer(str(tiny_bert))
-    examples = list(extraction_examples(pairs[:2], tokenizer, max_source_tokens=32, max_target_tokens=32))
-    batch = ExtractionCollator(tokenizer.pad_token_id)(examples)
+    tokenizer = Tokenizer(load_tokenizer(str(tiny_bert)), 32)
+    examples = list(extraction_examples(pairs[:2], tokenizer, max_target_tokens=32))
+    batch = collate(examples, pad_token_id=tokenizer.pad_token_id)
     first, second = (len(example.candidate) for example in examples)
-    assert batch["candidate_document_C"].tolist() == [0] * first + [1] * second
-    assert batch["span_candidate_S"].max().item() == first + second - 1
+    assert batch["candidates"].document_C.tolist() == [0] * first + [1] * second
+    assert batch["candidates"].candidate_S.max().item() == first + second - 1
     assert batch["input_ids"].shape == batch["attention_mask"].shape
     assert batch["attention_mask"].sum(dim=1).tolist() == [len(example.input_ids) for example in examples]
 
@@ -160,9 +160,9 @@ def test_pad_and_by_length() -> None:
 def test_windows_cover_a_long_text_and_share_tokens(tiny_bert: Path) -> None:
     tokenizer = load_tokenizer(str(tiny_bert))
     text = "we study sparse graphs and neural networks of deep learning " * 6
-    encode = TextEncoder(tokenizer, 12)
+    encode = Tokenizer(tokenizer, 12)
     windows = encode.windows(text, 4)
-    (whole,) = TextEncoder(tokenizer, 4000)([text])
+    (whole,) = Tokenizer(tokenizer, 4000)([text])
     seen = [range(w.begin, w.reach) for w in windows]
     assert seen[0].start == 0
     assert seen[-1].stop == whole.reach
@@ -176,7 +176,7 @@ def test_windows_cover_a_long_text_and_share_tokens(tiny_bert: Path) -> None:
 
 def test_a_text_that_fits_is_one_window(tiny_bert: Path) -> None:
     tokenizer = load_tokenizer(str(tiny_bert))
-    encode = TextEncoder(tokenizer, 32)
+    encode = Tokenizer(tokenizer, 32)
     for text in ("we study sparse graphs", ""):
         (window,) = encode.windows(text, 8)
         (plain,) = encode([text])
@@ -185,7 +185,7 @@ def test_a_text_that_fits_is_one_window(tiny_bert: Path) -> None:
     (cut,) = encode.windows("graphs " * 100, None)
     assert cut.truncated
     # A window with more overlap than half of it would hardly move on.
-    assert len(TextEncoder(tokenizer, 8).windows("graphs " * 40, 1000)) < 40
+    assert len(Tokenizer(tokenizer, 8).windows("graphs " * 40, 1000)) < 40
 
 
 def test_spans_across_the_edge_of_a_window_belong_to_its_neighbour(tiny_bert: Path) -> None:
@@ -194,7 +194,7 @@ def test_spans_across_the_edge_of_a_window_belong_to_its_neighbour(tiny_bert: Pa
     words = [match.span() for match in re.finditer(r"\S+", text)]
     pairs = np.array([(words[i][0], words[i + 1][1]) for i in range(len(words) - 1)], dtype=np.int32)
     found = np.zeros(len(pairs), dtype=int)
-    for window in TextEncoder(tokenizer, 24).windows(text, 8):
+    for window in Tokenizer(tokenizer, 24).windows(text, 8):
         first, last, whole = token_spans(window, pairs[:, 0], pairs[:, 1])
         for index in np.flatnonzero(whole):
             start, end = window.starts[first[index]], window.ends[last[index] - 1]

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from simckp.errors import SimCKPError
-from simckp.extraction.examples import TextEncoder
 from simckp.generation.beam_search import _log_sum_exp
 from simckp.generation.overgenerate import Overgenerator
 from simckp.params import Generation
@@ -50,16 +49,16 @@ def hypotheses(generator: Overgenerator, batch: Any, *, with_transformers: bool 
 )
 @pytest.mark.parametrize("eager_to_end", [False, True])
 def test_the_hypotheses_are_those_of_transformers(extractor: Any, changes: Any, eager_to_end: bool) -> None:
-    model, tokenizer = extractor
+    model = extractor
     head = model.backbone.get_output_embeddings()
     end = model.backbone.generation_config.eos_token_id
     with torch.no_grad():
         head.weight += 0.02 * torch.randn(head.weight.shape, generator=torch.Generator().manual_seed(1))  # no ties
         if eager_to_end:  # documents are done before the longest length, at different steps
             head.weight[end] *= 3.0
-    generator = Overgenerator(model, tokenizer, settings(**changes), max_tokens=32)
+    generator = Overgenerator(model, settings(**changes))
     assert generator._decoder is not None
-    batch = list(TextEncoder(tokenizer, 32)(TEXTS))
+    batch = list(model.tokenizer(TEXTS))
     ours = hypotheses(generator, batch)
     theirs = hypotheses(generator, batch, with_transformers=True)
     for mine, reference in zip(ours, theirs, strict=True):
@@ -69,22 +68,22 @@ def test_the_hypotheses_are_those_of_transformers(extractor: Any, changes: Any, 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("int8", 0.05), ("bfloat16", 0.05)])
 def test_lower_precision_stays_near(extractor: Any, precision: str, tolerance: float) -> None:
-    model, tokenizer = extractor
-    batch = list(TextEncoder(tokenizer, 32)(TEXTS))
-    exact = Overgenerator(model, tokenizer, settings(), max_tokens=32).search(batch)
-    near = Overgenerator(model, tokenizer, settings(precision=precision), max_tokens=32).search(batch)
+    model = extractor
+    batch = list(model.tokenizer(TEXTS))
+    exact = Overgenerator(model, settings()).search(batch)
+    near = Overgenerator(model, settings(precision=precision)).search(batch)
     for one, other in zip(exact, near, strict=True):
         assert other[0].log_prob == pytest.approx(one[0].log_prob, abs=tolerance)
 
 
 def test_a_small_vocabulary_is_left_to_transformers(extractor: Any) -> None:
-    model, tokenizer = extractor
-    wide = settings(beams=len(tokenizer) // 2 + 1, max_new_tokens=3)
-    generator = Overgenerator(model, tokenizer, wide, max_tokens=32)
+    model = extractor
+    wide = settings(beams=len(model.tokenizer) // 2 + 1, max_new_tokens=3)
+    generator = Overgenerator(model, wide)
     assert generator._decoder is None
-    batch = list(TextEncoder(tokenizer, 32)(TEXTS))
+    batch = list(model.tokenizer(TEXTS))
     assert [len(beams) for beams in generator.search(batch)] == [wide.beams] * 3
-    low = Overgenerator(model, tokenizer, wide.model_copy(update={"precision": "int8"}), max_tokens=32)
+    low = Overgenerator(model, wide.model_copy(update={"precision": "int8"}))
     with pytest.raises(SimCKPError, match=r"generation\.precision"):
         low.search(batch)
 

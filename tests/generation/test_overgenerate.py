@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from simckp.extraction.examples import TextEncoder
 from simckp.generation.beam_search import Sequence
 from simckp.generation.overgenerate import Overgenerator, unique_phrases
-from simckp.networks.backbones import SEPARATOR
 from simckp.params import Generation
 from tests.conftest import make_document
 
@@ -26,14 +24,18 @@ SETTINGS = Generation(
 def beam(tokenizer: Any, *phrases: str, log_prob: float = -1.0) -> Sequence:
     ids: list[int] = []
     for phrase in phrases:
-        ids += ([tokenizer.convert_tokens_to_ids(SEPARATOR)] if ids else []) + tokenizer(
-            phrase, add_special_tokens=False
-        )["input_ids"]
+        ids += [tokenizer.separator_id] if ids else []
+        ids += tokenizer.target([phrase], 1000).tolist()[:-1]  # without the end of sequence
     return Sequence(ids, log_prob)
 
 
+def reading(model: Any, max_tokens: int) -> Any:
+    model.tokenizer = model.tokenizer.with_max_tokens(max_tokens)
+    return model
+
+
 def test_phrases_are_unique_by_stem_with_best_rank_and_count(extractor: Any) -> None:
-    _, tokenizer = extractor
+    tokenizer = extractor.tokenizer
     document = make_document("we study sparse graphs", ["sparse graphs", "graph theory"])
     beams = [
         beam(tokenizer, "graph theory", "sparse graphs", log_prob=-0.5),
@@ -51,9 +53,9 @@ def test_phrases_are_unique_by_stem_with_best_rank_and_count(extractor: Any) -> 
 
 
 def test_beams_are_sorted_distinct_and_repeat_no_bigram(extractor: Any) -> None:
-    model, tokenizer = extractor
-    batch = list(TextEncoder(tokenizer, 32)(["we study sparse graphs", "neural networks"]))
-    for beams in Overgenerator(model, tokenizer, SETTINGS, max_tokens=32).search(batch):
+    model = extractor
+    batch = list(model.tokenizer(["we study sparse graphs", "neural networks"]))
+    for beams in Overgenerator(model, SETTINGS).search(batch):
         assert len(beams) == SETTINGS.beams
         assert [b.log_prob for b in beams] == sorted((b.log_prob for b in beams), reverse=True)
         for one in beams:
@@ -64,9 +66,9 @@ def test_beams_are_sorted_distinct_and_repeat_no_bigram(extractor: Any) -> None:
 
 @torch.inference_mode()
 def test_log_prob_is_the_mean_over_generated_tokens(extractor: Any) -> None:
-    model, tokenizer = extractor
-    (text,) = TextEncoder(tokenizer, 32)(["we study sparse graphs"])
-    best = Overgenerator(model, tokenizer, SETTINGS, max_tokens=32).search([text])[0][0]
+    model = extractor
+    (text,) = model.tokenizer(["we study sparse graphs"])
+    best = Overgenerator(model, SETTINGS).search([text])[0][0]
     config = model.backbone.config
     end = model.backbone.generation_config.eos_token_id
     target = [*best.token_ids, end][: SETTINGS.max_new_tokens]
@@ -79,13 +81,13 @@ def test_log_prob_is_the_mean_over_generated_tokens(extractor: Any) -> None:
 
 
 def test_results_do_not_depend_on_batch_or_order(extractor: Any) -> None:
-    model, tokenizer = extractor
+    model = extractor
     texts = ["we study sparse graphs", "neural networks of deep learning", "tabu search"]
     documents = [make_document(text, ["graph theory"], identifier=text) for text in texts]
 
     def run(rows: list[Any], size: int) -> dict[str, list[tuple[str, float]]]:
         settings = SETTINGS.model_copy(update={"batch_size": size})
-        found = Overgenerator(model, tokenizer, settings, max_tokens=32)(rows)
+        found = Overgenerator(model, settings)(rows)
         assert [row["id"] for row in found] == [row["id"] for row in rows]
         return {
             row["id"]: [(p["key"], pytest.approx(p["log_prob"], abs=1e-4)) for p in row["phrases"]] for row in found
@@ -96,23 +98,24 @@ def test_results_do_not_depend_on_batch_or_order(extractor: Any) -> None:
 
 
 def test_a_truncated_text_says_so(extractor: Any) -> None:
-    model, tokenizer = extractor
+    model = extractor
     documents = [make_document("graph " * 40, []), make_document("graph", [], identifier="e")]
-    assert [row["truncated"] for row in Overgenerator(model, tokenizer, SETTINGS, max_tokens=16)(documents)] == [
+    assert [row["truncated"] for row in Overgenerator(reading(model, 16), SETTINGS)(documents)] == [
         True,
         False,
     ]
 
 
 def test_the_beams_of_all_windows_are_ranked_together(extractor: Any) -> None:
-    model, tokenizer = extractor
+    model = extractor
     text = "we study sparse graphs and neural networks of deep learning " * 5
-    search = Overgenerator(model, tokenizer, SETTINGS, max_tokens=24, overlap=8)
-    (cut,) = Overgenerator(model, tokenizer, SETTINGS, max_tokens=24)([make_document(text, [])])
+    model = reading(extractor, 24)
+    search = Overgenerator(model, SETTINGS, overlap=8)
+    (cut,) = Overgenerator(model, SETTINGS)([make_document(text, [])])
     (whole,) = search([make_document(text, [])])
     assert (cut["truncated"], whole["truncated"]) == (True, False)
-    windows = TextEncoder(tokenizer, 24).windows(text, 8)
+    windows = model.tokenizer.windows(text, 8)
     every = sorted((b for beams in search.search(windows) for b in beams), key=lambda b: -b.log_prob)
     assert len(every) == SETTINGS.beams * len(windows)
-    expected = {p["key"]: p["log_prob"] for p in unique_phrases(every, make_document(text, []), tokenizer)}
+    expected = {p["key"]: p["log_prob"] for p in unique_phrases(every, make_document(text, []), model.tokenizer)}
     assert {p["key"]: p["log_prob"] for p in whole["phrases"]} == pytest.approx(expected, abs=1e-4)

@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
-from simckp.extraction.training import Run, train_extractor
+from simckp.extraction.training import train_extractor
 from simckp.networks import trainer
+from simckp.networks.training import Run
 from tests.conftest import make_pairs
 from tests.networks.test_trainer import settings
 
@@ -22,14 +23,14 @@ def main(backbone: str, folder: str, result: str, kill_at: str) -> None:
     """Train and write the log and a weight's sum."""
     torch.set_num_threads(1)
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    step = trainer.ContrastiveTrainer.training_step
+    step = trainer.SimCKPTrainer.training_step
 
     def killed(self: Any, *arguments: Any, **options: Any) -> Any:
         if int(kill_at) and self.state.global_step == int(kill_at) and rank == world - 1:
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, *arguments, **options)
 
-    trainer.ContrastiveTrainer.training_step = killed  # type: ignore[method-assign]
+    trainer.SimCKPTrainer.training_step = killed  # type: ignore[method-assign]
     pairs = make_pairs()
     chosen = settings(Path(backbone))
     run = Run(seed=7, folder=Path(folder), minimum=5)

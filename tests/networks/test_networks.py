@@ -8,20 +8,24 @@ import torch
 
 from simckp.data.records import Generated, GeneratedPhrase
 from simckp.errors import SimCKPError
-from simckp.extraction.examples import extraction_examples, reranking_examples
-from simckp.extraction.extractor import load_extractor, new_extractor
-from simckp.networks.backbones import SEPARATOR, load_tokenizer, locate
-from simckp.networks.collation import ExtractionCollator, RerankingCollator
-from simckp.reranking.reranker import PAPER_RERANKING, load_reranker, new_reranker
+from simckp.extraction.examples import collate, extraction_examples
+from simckp.extraction.loading import load_extractor, new_extractor
+from simckp.networks.backbones import load_tokenizer, locate
+from simckp.networks.tokenization import SEPARATOR
+from simckp.reranking.examples import collate as collate_reranking
+from simckp.reranking.examples import reranking_examples
+from simckp.reranking.reranker import load_reranker, new_reranker
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
 
-LENGTHS = {"max_source_tokens": 32, "max_target_tokens": 32}
+
+def batched(model: Any, rows: Any) -> Any:
+    examples = list(extraction_examples(rows, model.tokenizer, max_target_tokens=32))
+    return collate(examples, pad_token_id=model.tokenizer.pad_token_id)
 
 
 def test_loss_is_the_weighted_sum_of_its_terms(extractor: Any, pairs: Any) -> None:
-    model, tokenizer = extractor
-    batch = ExtractionCollator(tokenizer.pad_token_id)(list(extraction_examples(pairs, tokenizer, **LENGTHS)))
-    model.eval()
-    found = model(**batch)
+    model = extractor
+    found = model(**batched(model, pairs))
     assert found["loss"].item() == pytest.approx((found["mle"] + 0.3 * found["extraction"]).item())
     assert found["mle"].item() > 0
     found["loss"].backward()
@@ -30,38 +34,57 @@ def test_loss_is_the_weighted_sum_of_its_terms(extractor: Any, pairs: Any) -> No
 
 
 def test_documents_without_absent_keyphrases_do_not_change_the_likelihood(extractor: Any, pairs: Any) -> None:
-    model, tokenizer = extractor
-    model.eval()
-    examples = list(extraction_examples(pairs, tokenizer, **LENGTHS))
-    with_absent = [example for example in examples if len(example.decoder_labels)]
-    without = [example for example in examples if not len(example.decoder_labels)]
+    model = extractor
+    with_absent = [pair for pair in pairs if pair[1]["absent_targets"]]
+    without = [pair for pair in pairs if not pair[1]["absent_targets"]]
     assert with_absent
     assert without
-    collate = ExtractionCollator(tokenizer.pad_token_id)
-    torch.testing.assert_close(model(**collate(examples))["mle"], model(**collate(with_absent))["mle"])
-    assert model(**collate(without))["mle"].item() == 0.0
+    torch.testing.assert_close(model(**batched(model, pairs))["mle"], model(**batched(model, with_absent))["mle"])
+    assert model(**batched(model, without))["mle"].item() == 0.0
+
+
+def test_micro_batches_with_common_counts_are_one_batch(extractor: Any, pairs: Any) -> None:
+    model = extractor
+    parts = batched(model, pairs[:2]), batched(model, pairs[2:])
+    counts = {name: sum(model.loss_counts(part)[name] for part in parts) for name in ("mle", "extraction")}
+    assert counts == model.loss_counts(batched(model, pairs))
+    whole = model(**batched(model, pairs))["loss"]
+    whole.backward()
+    expected = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    model.zero_grad()
+    losses = [model(**part, counts=counts)["loss"] for part in parts]
+    torch.stack(losses).sum().backward()
+    torch.testing.assert_close(sum(losses), whole)
+    for name, weight in model.named_parameters():
+        torch.testing.assert_close(weight.grad, expected[name], atol=1e-5, rtol=1e-4)
+
+
+def test_a_length_beyond_the_backbone_is_named(tiny_bert: Path) -> None:
+    long = EXTRACTOR_SETTINGS.model_copy(update={"max_source_tokens": 65})
+    with pytest.raises(SimCKPError, match=r"extractor\.max_source_tokens is 65, but the backbone reads at most 64"):
+        new_extractor(str(tiny_bert), long, decoder_layers=1)
 
 
 def test_extractor_comes_back_from_its_folder(extractor: Any, pairs: Any, tmp_path: Path) -> None:
-    model, tokenizer = extractor
-    model.eval().save(tmp_path, tokenizer)
+    model = extractor
+    model.save(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} <= {".json", ".safetensors", ".txt", ".jinja"}
     assert "tiny-b" not in (tmp_path / "config.json").read_text(encoding="utf-8")  # no path of this machine
-    loaded, loaded_tokenizer = load_extractor(tmp_path)
-    batch = ExtractionCollator(tokenizer.pad_token_id)(list(extraction_examples(pairs, loaded_tokenizer, **LENGTHS)))
-    torch.testing.assert_close(model(**batch), loaded(**batch))
+    loaded = load_extractor(tmp_path)
+    assert loaded.tokenizer.max_tokens == 32
+    torch.testing.assert_close(model(**batched(model, pairs)), loaded(**batched(loaded, pairs)))
 
 
 def test_the_decoder_of_an_encoder_is_cut(tiny_bert: Path) -> None:
-    model, _ = new_extractor(str(tiny_bert), decoder_layers=1)
+    model = new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1)
     assert model.backbone.config.decoder.num_hidden_layers == 1
     with pytest.raises(SimCKPError, match="decoder_layers is 9"):
-        new_extractor(str(tiny_bert), decoder_layers=9)
+        new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=9)
 
 
 def test_mistaken_backbones_are_named(tiny_bart: Path) -> None:
     with pytest.raises(SimCKPError, match="must be null"):
-        new_extractor(str(tiny_bart), decoder_layers=1)
+        new_extractor(str(tiny_bart), EXTRACTOR_SETTINGS, decoder_layers=1)
     with pytest.raises(SimCKPError, match="backbone '/no/such/folder' cannot be loaded"):
         load_tokenizer("/no/such/folder")
 
@@ -89,19 +112,19 @@ def generated(identifier: str, phrases: list[tuple[str, bool]]) -> Generated:
 @pytest.mark.parametrize("shared", [True, False])
 def test_reranker(tiny_bert: Path, pairs: Any, tmp_path: Path, shared: bool) -> None:
     torch.manual_seed(0)
-    model, tokenizer = new_reranker(str(tiny_bert), PAPER_RERANKING.model_copy(update={"shared_encoder": shared}))
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS.model_copy(update={"shared_encoder": shared}))
     assert (model.document_encoder is model.phrase_encoder) == shared
     rows = [
         (pairs[0][0], generated("d0", [("graph theory", True), ("deep search", False), ("new graph", False)])),
         (pairs[2][0], generated("d2", [("machine learning", True), ("deep search", False)])),
     ]
-    examples = list(reranking_examples(rows, tokenizer, max_source_tokens=32, max_phrase_tokens=8))
-    batch = RerankingCollator(tokenizer.pad_token_id)(examples)
+    examples = list(reranking_examples(rows, model.tokenizer, model.phrase_tokenizer))
+    batch = collate_reranking(examples, pad_token_id=model.tokenizer.pad_token_id)
     assert len(batch["phrase_input_ids"]) == 4  # "deep search" is encoded once
     model.eval()
     loss = model(**batch)["loss"]
     loss.backward()
     assert all(weight.grad is not None for weight in model.parameters())
-    model.save(tmp_path, tokenizer)
-    loaded, _ = load_reranker(tmp_path)
+    model.save(tmp_path)
+    loaded = load_reranker(tmp_path)
     torch.testing.assert_close(loaded(**batch)["loss"], loss)

@@ -15,11 +15,12 @@ from tests.prediction.test_predictor import make_folder
 
 NAME = "someone/tiny-bert"
 BACKBONES = """
-from simckp.extraction.extractor import new_extractor
+from simckp.extraction.loading import new_extractor
 from simckp.reranking.reranker import new_reranker
-model, tokenizer = new_extractor("someone/tiny-bert", decoder_layers=1)
-print(model.backbone.config.encoder.hidden_size, len(tokenizer))
-print(type(new_reranker("someone/tiny-bert")[0].document_encoder).__name__)
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
+model = new_extractor("someone/tiny-bert", EXTRACTOR_SETTINGS, decoder_layers=1)
+print(model.backbone.config.encoder.hidden_size, len(model.tokenizer))
+print(type(new_reranker("someone/tiny-bert", RERANKER_SETTINGS).document_encoder).__name__)
 """
 PUSH = "import sys, simckp; print(simckp.KeyphrasePredictor.from_pretrained(sys.argv[1]).push_to_hub('us/simckp'))"
 PULL = """

