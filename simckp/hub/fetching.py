@@ -1,9 +1,8 @@
 """Download public keyphrase sets from the model hub, checked by the sums that the hub names."""
 
-import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +14,6 @@ from simckp.hub.catalogue import PUBLIC_SETS, PublicSet
 FETCHED = "fetched.json"
 _STEMS = {"train", "valid", "validation", "dev", "test"}
 _SUFFIXES = {".json", ".jsonl"}
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,16 @@ class RemoteFile:
     bytes: int
     algorithm: str
     digest: str
+
+    def is_whole(self, path: Path) -> bool:
+        """Say whether ``path`` is this file, by its sum (that of Git is against damage, not against malice)."""
+        from huggingface_hub.utils.sha import git_hash, sha_fileobj
+
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            found = git_hash(file.read()) if self.algorithm == "git" else sha_fileobj(file).hex()
+        return found == self.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,10 @@ def ask_hub(wanted: PublicSet, revision: str | None = None) -> Offer:
 
 
 def fetch(offer: Offer, folder: Path, *, report: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Download what is offered; whole files that are there already stay, parts of files are gone on with.
+    """Download what is offered; whole files that are there already stay.
+
+    The hub's library (2.4) takes a broken connection up where it broke. Of what arrives over HTTP it compares the size,
+    not the sum, so each file's sum is compared here.
 
     Args:
         offer: From :func:`ask_hub`.
@@ -98,7 +109,7 @@ def fetch(offer: Offer, folder: Path, *, report: Callable[[str], None] = lambda 
     paths = []
     for file in offer.files:
         path = folder / PurePosixPath(file.path).name
-        if not (path.is_file() and _digest(path, file.algorithm) == file.digest):
+        if not file.is_whole(path):
             with hub_errors(f"{offer.wanted.name}: {file.path} cannot be fetched"):
                 got = hf_hub_download(
                     offer.wanted.repository,
@@ -107,7 +118,7 @@ def fetch(offer: Offer, folder: Path, *, report: Callable[[str], None] = lambda 
                     revision=offer.revision,
                     local_dir=folder / ".partial",
                 )
-            if _digest(Path(got), file.algorithm) != file.digest:
+            if not file.is_whole(Path(got)):
                 Path(got).unlink()
                 raise SimCKPError(
                     f"{offer.wanted.repository}: {file.path} arrived damaged ({file.algorithm}); try again"
@@ -133,7 +144,7 @@ def check_fetched(folder: Path) -> list[Path]:
         raise SimCKPError(f"{folder}: no set that was fetched: {error}") from error
     for file in files:
         path = folder / PurePosixPath(file.path).name
-        if not path.is_file() or _digest(path, file.algorithm) != file.digest:
+        if not file.is_whole(path):
             raise SimCKPError(f"{path}: missing, or not the file that was fetched; fetch the set again")
     return [folder / PurePosixPath(file.path).name for file in files]
 
@@ -147,18 +158,3 @@ def _remote_file(sibling: Any) -> RemoteFile:
     large = sibling.lfs
     algorithm, digest = ("sha256", large.sha256) if large else ("git", sibling.blob_id)
     return RemoteFile(sibling.rfilename, int(sibling.size), algorithm, str(digest))
-
-
-def _digest(path: Path, algorithm: str) -> str:
-    if algorithm == "git":  # a checksum that Git has chosen: against damage, not against malice
-        digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-    else:
-        digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for chunk in _chunks(file):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _chunks(file: Any) -> Iterator[bytes]:
-    return iter(lambda: file.read(_CHUNK), b"")

@@ -17,7 +17,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
 from simckp.networks.distributed import gather_shares, own_share
-from simckp.networks.sampling import LengthGroupedSampler
+from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
 from simckp.networks.trainer import GOAL, ExampleDataset, SimCKPTrainer, Validation
 from simckp.params import Optimisation, Section
 from simckp.thresholds.selection import Ranking, calibrate
@@ -233,6 +233,8 @@ def train(
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
         validate=validate,
     )
+    if sampler is not None:
+        trainer.add_callback(SetEpoch(sampler))
     checkpoint = last_checkpoint(run.folder)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trainer.accelerator.wait_for_everyone()

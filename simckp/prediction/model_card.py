@@ -4,19 +4,47 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
+from huggingface_hub import EvalResult, ModelCardData
 from jinja2 import Environment, StrictUndefined
+
+_TASK = "text2text-generation"
 
 
 def model_card(*, parameters: Mapping[str, Any], metrics: Mapping[str, Mapping[str, Any]], seed: str) -> str:
-    """Return README.md with the hub's YAML metadata.
+    """Return README.md with the hub's YAML metadata; the hub is not asked.
 
     Args:
         parameters: All of ``params.yaml``.
         metrics: The default profile's figures of each evaluated set.
         seed: Of the networks.
     """
+    metadata = ModelCardData(
+        language="en",
+        library_name="simckp",
+        license="other",
+        license_name="see-the-section-licences",
+        pipeline_tag=_TASK,
+        tags=["keyphrase-extraction", "keyphrase-generation", "contrastive-learning", "simckp"],
+        model_name="simckp",
+        eval_results=[
+            EvalResult(
+                task_type=_TASK,
+                task_name="Keyphrase prediction",
+                dataset_type=name,
+                dataset_name=name,
+                metric_type="f1",
+                metric_name=f"{kind} {figure}",
+                metric_value=values[kind][figure],
+            )
+            for name, values in metrics.items()
+            for kind in ("present", "absent")
+            for figure in ("F1@5", "F1@M")
+        ],
+    )
     source = (resources.files("simckp.prediction") / "model_card.md.jinja").read_text(encoding="utf-8")
-    # Markdown, not HTML: what comes in are names and numbers of parameters.
+    # Markdown, not HTML: what comes in are names and numbers of parameters. Not ModelCard.from_template, which would
+    # leave a parameter that is not there empty.
     environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701
     environment.trim_blocks = environment.lstrip_blocks = environment.keep_trailing_newline = True
-    return environment.from_string(source).render(parameters=parameters, metrics=metrics, seed=seed)
+    template = environment.from_string(source)
+    return template.render(card_data=metadata.to_yaml(), parameters=parameters, metrics=metrics, seed=seed)

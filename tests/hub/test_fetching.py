@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simckp.hub.catalogue import PUBLIC_SETS
+from simckp.hub.fetching import RemoteFile
 from tests.conftest import REPOSITORY
 from tests.local_hub import COMMIT, LocalHub
 
@@ -99,6 +100,22 @@ def test_a_file_that_arrives_damaged_is_refused(hub: LocalHub, tmp_path: Path) -
     assert done.returncode == 1
     assert "arrived damaged (sha256)" in done.stderr and "Traceback" not in done.stderr
     assert not list((tmp_path / "data" / "raw" / "semeval-taln").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "digest"),
+    [
+        ("git", "b45ef6fec89518d314f546fd6c3025367b721684"),  # printf 'Hello, World!' | git hash-object --stdin
+        ("sha256", "dffd6021bb2bd5b0af676290809ec3a53191dd81c7f70a4b28688a362182986f"),  # ... | sha256sum
+    ],
+)
+def test_small_files_have_the_sum_of_git_and_large_ones_sha256(tmp_path: Path, algorithm: str, digest: str) -> None:
+    path, file = tmp_path / "train.json", RemoteFile("train.json", 13, algorithm, digest)
+    assert not file.is_whole(path)
+    path.write_bytes(b"Hello, World!")
+    assert file.is_whole(path)
+    path.write_bytes(b"Hello, World?")
+    assert not file.is_whole(path)
 
 
 def test_what_the_hub_does_not_have(hub: LocalHub, tmp_path: Path) -> None:
