@@ -20,13 +20,14 @@ from benchmarks.corpus import SyntheticCorpus, real_documents
 from benchmarks.harness import REPEATS, Row, alternate, seconds
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import SpacyTagger, tag_documents
-from simckp.data.datasets import Source, write_dataset
+from simckp.data.datasets import AlignedDatasets, Dataset, write_dataset
 from simckp.data.records import Document, Generated, Predicted, PredictedPhrase
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.execution import Engine, map_pieces
 from simckp.extraction.examples import extraction_examples
 from simckp.networks.backbones import load_tokenizer
+from simckp.networks.tokenization import Tokenizer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -68,7 +69,7 @@ def tagging_two_processes(device: str) -> Row:
             write_dataset(stored, documents, name="documents", shard_rows=piece)
             pieces = map_pieces(
                 partial(tag_documents, settings=settings),
-                Source(((stored, "documents"),)),
+                AlignedDatasets((Dataset(stored, "documents"),)),
                 name="tagged",
                 piece_rows=piece,
                 scratch=Path(folder, "scratch"),
@@ -126,11 +127,10 @@ def features(device: str) -> Row:
     documents, tagged = inputs.tagged_documents(inputs.DOCUMENTS)
     pairs = list(zip(documents, tagged, strict=True))[:200]
     rows = list(zip(documents, mine_pairs(pairs, max_words=6), strict=False))
-    tokenizer = load_tokenizer("minilm")
-    options: dict[str, int] = {"max_source_tokens": 512, "max_target_tokens": 64}
+    tokenizer = Tokenizer(load_tokenizer("minilm"), 512)
 
     def fast() -> list[Any]:
-        return list(extraction_examples(rows, tokenizer, **options))
+        return list(extraction_examples(rows, tokenizer, max_target_tokens=64))
 
     def sets(example: Any) -> list[set[int]]:
         found: list[set[int]] = [set() for _ in example.candidate]
@@ -140,7 +140,7 @@ def features(device: str) -> Row:
         return found
 
     def plain() -> list[Any]:
-        return features_baseline.token_sets(rows, tokenizer, max_tokens=512)
+        return features_baseline.token_sets(rows, tokenizer.backbone_tokenizer, max_tokens=512)
 
     _must([sets(example) for example in fast()] == plain(), "token spans")
     baseline, ours = alternate(plain, fast)

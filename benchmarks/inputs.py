@@ -6,6 +6,7 @@ A GPU machine without spaCy takes the prepared file along.
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,21 @@ from transformers import BartConfig, BartForConditionalGeneration, BertConfig, B
 from benchmarks.corpus import real_documents
 from simckp.extraction.examples import ExtractionExample
 from simckp.extraction.extractor import ExtractorGenerator
+from simckp.params import ExtractorSettings, RerankerSettings
 from simckp.reranking.reranker import Reranker
 
 CACHE = Path(__file__).resolve().parent / ".cache"
 DOCUMENTS = 1000
+PAD = 1
+# The networks are given token ids.
+NO_TOKENIZER: Any = SimpleNamespace(pad_token_id=PAD, with_max_tokens=lambda _: None)
+_CONTRAST: Any = {"method": "contrastive", "document_pooling": "first", "temperature": 0.1, "reduction": "mean"}
+EXTRACTOR_SETTINGS = ExtractorSettings(
+    **_CONTRAST, negatives="hard", phrase_pooling="sum", max_source_tokens=512, max_target_tokens=64
+)
+RERANKER_SETTINGS = RerankerSettings(
+    **_CONTRAST, phrase_pooling="first", shared_encoder=True, max_source_tokens=512, max_phrase_tokens=32
+)
 
 
 @lru_cache(maxsize=1)
@@ -45,11 +57,12 @@ def all_examples() -> list[ExtractionExample]:
         from simckp.candidates.mining import mine_pairs
         from simckp.extraction.examples import extraction_examples
         from simckp.networks.backbones import load_tokenizer
+        from simckp.networks.tokenization import Tokenizer
 
         documents, tagged = tagged_documents(DOCUMENTS)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=6)
         rows = zip(documents, mined, strict=True)
-        made = extraction_examples(rows, load_tokenizer("minilm"), max_source_tokens=512, max_target_tokens=64)
+        made = extraction_examples(rows, Tokenizer(load_tokenizer("minilm"), 512), max_target_tokens=64)
         CACHE.mkdir(exist_ok=True)
         arrays = {
             f"{number}.{field.name}": np.asarray(getattr(example, field.name))
@@ -111,7 +124,7 @@ def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
 
 def extractor(size: str, device: str) -> ExtractorGenerator:
     """Return an extractor-generator on such a BART."""
-    return ExtractorGenerator(bart(size)).to(device)
+    return ExtractorGenerator(bart(size), NO_TOKENIZER, EXTRACTOR_SETTINGS).to(device)
 
 
 def reranker(device: str) -> Reranker:
@@ -126,4 +139,4 @@ def reranker(device: str) -> Reranker:
         intermediate_size=4 * width,
     )
     encoder = BertModel(config, add_pooling_layer=False)
-    return Reranker(encoder, encoder).to(device).eval()
+    return Reranker(encoder, encoder, NO_TOKENIZER, RERANKER_SETTINGS).to(device).eval()

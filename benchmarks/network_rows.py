@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from simckp.networks.collation import ExtractionCollator, to_device
 
 from benchmarks import inputs
 from benchmarks.arithmetic import linear_weights, matmul_peak
@@ -14,19 +13,29 @@ from benchmarks.baselines import mining as mining_baseline
 from benchmarks.baselines import scoring as scoring_baseline
 from benchmarks.baselines import training as training_baseline
 from benchmarks.harness import Row, alternate, peak_memory, seconds, wait
-from simckp.extraction.examples import ExtractionExample, RerankingExample
+from simckp.extraction.examples import ExtractionExample, collate
+from simckp.extraction.scoring import extraction_scores
 from simckp.generation.beam_search import Search, beam_search
 from simckp.generation.decoder import Precision, step_decoder
+from simckp.networks.batches import Batch, to_device
 from simckp.networks.dropout import ByteDropout
-from simckp.networks.pooling import Candidates
+from simckp.networks.losses import IGNORED_LABEL
 from simckp.networks.sampling import LengthGroupedSampler
-from simckp.prediction.scores import extraction_scores, reranking_scores
+from simckp.reranking.examples import RerankingExample
+from simckp.reranking.scoring import reranking_scores
 
-PAD = 1
+PAD = inputs.PAD
 
 
-def _batch(part: list[ExtractionExample], device: str) -> dict[str, torch.Tensor]:
-    return to_device(ExtractionCollator(PAD)(part), torch.device(device))
+def _batch(part: list[ExtractionExample], device: str) -> Batch:
+    return to_device(collate(part, pad_token_id=PAD), torch.device(device))
+
+
+def _operations(model: Any, batch: Batch) -> float:
+    """Return the floating-point operations of the linear layers in a forward pass over a batch's real tokens."""
+    source, target = int(batch["attention_mask"].sum()), int((batch["labels"] != IGNORED_LABEL).sum())
+    encoder = linear_weights(model.backbone.get_encoder())
+    return 2.0 * (source * encoder + target * (linear_weights(model.backbone) - encoder))
 
 
 def contrastive_head(device: str) -> Row:
@@ -35,11 +44,10 @@ def contrastive_head(device: str) -> Row:
     batch = _batch(inputs.examples(8), device)
     shape = *batch["input_ids"].shape, 768
     hidden = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(device).requires_grad_()
-    spans = {name: value for name, value in batch.items() if name.endswith(("_S", "_C"))}
     masks = training_baseline.dense_masks(batch, shape[0], shape[1])
 
     def ours() -> torch.Tensor:
-        return model.scorer.loss(hidden, batch["attention_mask"], Candidates(**spans), batch["candidate_label"])
+        return model.extraction_loss(hidden, batch["attention_mask"], batch["candidates"], batch["gold"])
 
     def run(loss: Any) -> torch.Tensor:
         hidden.grad = None
@@ -63,7 +71,7 @@ def contrastive_head(device: str) -> Row:
         sizes={
             "documents": shape[0],
             "tokens": shape[1],
-            "candidates": len(batch["candidate_document_C"]),
+            "candidates": len(batch["candidates"]),
             "seconds_with_mask_as_matrix_product": round(product, 4),
             "baseline_mebibytes": round(memory[0] / 2**20, 1),
             "mebibytes": round(memory[1] / 2**20, 1),
@@ -103,7 +111,7 @@ def training_step(device: str) -> Row:
             optimisers[fast].step()
 
     baseline, fast = alternate(lambda: epoch(False), lambda: epoch(True), device=device)
-    operations = sum(3 * model.operations(_batch([example], device))[1] for example in examples)
+    operations = sum(3 * _operations(model, _batch([example], device)) for example in examples)
     peak = matmul_peak(device, torch.bfloat16 if half else torch.float32)
     steps = count // size
     return Row(
@@ -291,13 +299,13 @@ def extraction(device: str) -> Row:
     """Scores of mined candidates: the encoder alone against the whole network, BART-base."""
     examples = inputs.examples(32 if device == "cpu" else 512)
     model = inputs.extractor("base", device).eval()
-    ours = extraction_scores(model, examples, pad_token_id=PAD)
+    ours = extraction_scores(model, examples)
     plain = scoring_baseline.extraction_scores(model, examples, pad_token_id=PAD, device=device)
     for mine, reference in zip(ours, plain, strict=True):
         np.testing.assert_allclose(mine, reference, atol=1e-3 if device == "cuda" else 2e-4)
     baseline, fast = alternate(
         lambda: scoring_baseline.extraction_scores(model, examples, pad_token_id=PAD, device=device),
-        lambda: extraction_scores(model, examples, pad_token_id=PAD),
+        lambda: extraction_scores(model, examples),
         device=device,
     )
     return Row(
@@ -315,13 +323,13 @@ def reranking(device: str) -> Row:
     examples, share = _reranking_examples(1000), 10
     tenth = examples[: len(examples) // share]
     model = inputs.reranker(device)
-    ours = reranking_scores(model, tenth, pad_token_id=0)
+    ours = reranking_scores(model, tenth)
     plain = scoring_baseline.reranking_scores(model, tenth, pad_token_id=0, device=device)
     for mine, reference in zip(ours, plain, strict=True):
         np.testing.assert_allclose(mine, reference, atol=1e-3 if device == "cuda" else 2e-4)
     baseline, fast = alternate(
         lambda: scoring_baseline.reranking_scores(model, tenth, pad_token_id=0, device=device),
-        lambda: reranking_scores(model, examples, pad_token_id=0),
+        lambda: reranking_scores(model, examples),
         device=device,
         warm=0,
     )
@@ -358,26 +366,25 @@ def prediction(device: str) -> Row:
     """From texts to scored present keyphrases with MiniLM: tag, mine, place on tokens, encode, score."""
     from simckp.candidates.mining import mine_pairs
     from simckp.candidates.tagging import tag_documents
-    from simckp.extraction.extractor import new_extractor
-    from simckp.prediction.scores import score_present
+    from simckp.extraction.loading import new_extractor
+    from simckp.extraction.scoring import score_present
 
     documents = inputs.tagged_documents(inputs.DOCUMENTS)[0][:64]
     torch.manual_seed(0)
-    model, tokenizer = new_extractor("minilm", decoder_layers=2)
-    model = model.to(device).eval()
+    model = new_extractor("minilm", inputs.EXTRACTOR_SETTINGS, decoder_layers=2).to(device).eval()
     settings = inputs.tagger()
 
     def ours() -> list[Any]:
         pairs = list(zip(documents, tag_documents(documents, settings=settings), strict=True))
         mined = mine_pairs(pairs, max_words=6)
-        return list(score_present(list(zip(documents, mined, strict=True)), model, tokenizer, max_tokens=512))
+        return list(score_present(list(zip(documents, mined, strict=True)), model))
 
     def plain() -> list[Any]:
         found = []
         for document in documents:
             tagged = tag_documents([document], settings=settings)[0]
             mined = mining_baseline.mine(document, tagged, max_words=6)
-            found += list(score_present([(document, mined)], model, tokenizer, max_tokens=512))
+            found += list(score_present([(document, mined)], model))
         return found
 
     for mine, reference in zip(ours(), plain(), strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 
 from simckp.data import datasets
 from simckp.evaluation.evaluate import absent_recall
-from simckp.extraction.extractor import load_extractor
+from simckp.extraction.loading import load_extractor
 from simckp.generation.overgenerate import Overgenerator
 from simckp.networks.backbones import best_device
 from simckp.params import read_params
@@ -29,12 +29,11 @@ def main() -> None:
     parser.add_argument("--params", type=Path, default=Path("params.yaml"))
     options = parser.parse_args()
     params = read_params(options.params)
-    model, tokenizer = load_extractor(options.extractor)
-    model.to(best_device())
+    model = load_extractor(options.extractor).to(best_device())
     documents = [row for folder in options.documents for row in datasets.read_dataset(folder, name="documents")]
     for precision in ("float32", options.precision):
         settings = params.generation.model_copy(update={"precision": precision})
-        generate = Overgenerator(model, tokenizer, settings, max_tokens=params.extractor.max_source_tokens)
+        generate = Overgenerator(model, settings)
         start = time.perf_counter()
         found = generate(documents)
         seconds = (time.perf_counter() - start) / len(documents)

@@ -4,9 +4,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.training import dense_masks
-from simckp.extraction.examples import ExtractionExample, Integers, RerankingExample
+from simckp.extraction.examples import ExtractionExample, collate
 from simckp.extraction.extractor import ExtractorGenerator
-from simckp.networks.collation import ExtractionCollator, to_device
+from simckp.networks.batches import to_device
+from simckp.networks.tokenization import Integers
+from simckp.reranking.examples import RerankingExample
 from simckp.reranking.reranker import Reranker
 
 _BATCH = 16
@@ -18,16 +20,15 @@ def extraction_scores(
     model: ExtractorGenerator, examples: list[ExtractionExample], *, pad_token_id: int, device: str
 ) -> list[list[float]]:
     """Return similarities; encoder, decoder and output layer run on batches in corpus order."""
-    collate = ExtractionCollator(pad_token_id)
     scores: list[list[float]] = []
     for start in range(0, len(examples), _BATCH):
         part = examples[start : start + _BATCH]
-        batch = to_device(collate(part), torch.device(device))
+        batch = to_device(collate(part, pad_token_id=pad_token_id), torch.device(device))
         output = model.backbone(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
         hidden = output.encoder_last_hidden_state
         mask_BNT, _, _ = dense_masks(batch, len(part), hidden.shape[1])
-        phrase_BND = model.scorer.phrase(torch.bmm(mask_BNT, hidden))
-        document_BD = model.scorer.document(hidden[:, 0])
+        phrase_BND = model.phrase(torch.bmm(mask_BNT, hidden))
+        document_BD = model.document(hidden[:, 0])
         similarity_BN = torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1)
         scores += [row[: len(one.candidate)].tolist() for row, one in zip(similarity_BN, part, strict=True)]
     return scores

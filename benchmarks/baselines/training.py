@@ -9,22 +9,23 @@ from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.losses import absent_likelihood_loss
 
 
-def dense_masks(batch: dict[str, Tensor], documents: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
+def dense_masks(batch: dict[str, Any], documents: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return which tokens each candidate has (B, N, T), which candidates are real and which are right (B, N).
 
     Documents are padded to the most candidates N of the batch.
     """
-    counts = torch.bincount(batch["candidate_document_C"], minlength=documents)
+    counts = torch.bincount(batch["candidates"].document_C, minlength=documents)
     first = torch.cumsum(counts, 0) - counts
     most = int(counts.max())
-    device = batch["candidate_document_C"].device
+    device = batch["candidates"].document_C.device
     masks = torch.zeros(documents, most, tokens, device=device)
-    names = ("span_document_S", "span_start_S", "span_end_S", "span_candidate_S")
-    for document, start, end, candidate in zip(*(batch[name].tolist() for name in names), strict=True):
+    spans = batch["candidates"]
+    columns = (spans.document_S, spans.start_S, spans.end_S, spans.candidate_S)
+    for document, start, end, candidate in zip(*(column.tolist() for column in columns), strict=True):
         masks[document, candidate - int(first[document]), start:end] = 1.0
     real = torch.arange(most, device=device)[None, :] < counts[:, None]
     right = torch.zeros_like(real)
-    right[real] = batch["candidate_label"]
+    right[real] = batch["gold"]
     return masks, real, right
 
 
@@ -44,11 +45,9 @@ def head_loss(
         phrase_BND = torch.bmm(mask_BNT, hidden_BTD)
     else:
         phrase_BND = (mask_BNT[..., None] * hidden_BTD[:, None]).sum(dim=2)
-    phrase_BND = model.scorer.phrase(phrase_BND)
-    document_BD = model.scorer.document(hidden_BTD[:, 0])
-    similarity_BN = (
-        torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1) / model.scorer.settings.temperature
-    )
+    phrase_BND = model.phrase(phrase_BND)
+    document_BD = model.document(hidden_BTD[:, 0])
+    similarity_BN = torch.cosine_similarity(phrase_BND, document_BD[:, None], dim=-1) / model.settings.temperature
     losses = []
     for scores, real, right in zip(similarity_BN, real_BN, right_BN, strict=True):
         negatives = scores[real & ~right]

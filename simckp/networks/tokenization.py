@@ -47,26 +47,26 @@ class Tokenizer:
     """
 
     def __init__(self, backbone_tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
-        self._tokenizer: Any = backbone_tokenizer
+        self.backbone_tokenizer: Any = backbone_tokenizer
         self.max_tokens = max_tokens
-        self.pad_token_id = int(self._tokenizer.pad_token_id)
-        self.separator_id = int(self._tokenizer.convert_tokens_to_ids(SEPARATOR))
-        end = self._tokenizer.eos_token_id
-        self.end_id = int(self._tokenizer.sep_token_id if end is None else end)
+        self.pad_token_id = int(self.backbone_tokenizer.pad_token_id)
+        self.separator_id = int(self.backbone_tokenizer.convert_tokens_to_ids(SEPARATOR))
+        end = self.backbone_tokenizer.eos_token_id
+        self.end_id = int(self.backbone_tokenizer.sep_token_id if end is None else end)
 
     def __len__(self) -> int:
         """Return the size of the vocabulary, added tokens included."""
-        return len(self._tokenizer)
+        return len(self.backbone_tokenizer)
 
     def with_max_tokens(self, max_tokens: int) -> "Tokenizer":
         """Return the same tokenizer with another length."""
-        return Tokenizer(self._tokenizer, max_tokens)
+        return Tokenizer(self.backbone_tokenizer, max_tokens)
 
     def __call__(self, texts: list[str]) -> Iterator[EncodedText]:
         """Yield the tokens of each text; what is longer than ``max_tokens`` is cut off."""
         if not texts:
             return
-        batch = self._tokenizer(
+        batch = self.backbone_tokenizer(
             texts, truncation=True, max_length=self.max_tokens, padding=False, return_offsets_mapping=True
         )
         for ids, offsets, encoding in zip(batch["input_ids"], batch["offset_mapping"], batch.encodings, strict=True):
@@ -79,7 +79,7 @@ class Tokenizer:
         """
         if overlap is None:
             return list(self([text]))
-        batch = self._tokenizer(
+        batch = self.backbone_tokenizer(
             text,
             truncation=True,
             max_length=self.max_tokens,
@@ -107,7 +107,7 @@ class Tokenizer:
         """
         target: list[int] = []
         for keyphrase in keyphrases:
-            pieces = self._tokenizer(keyphrase, add_special_tokens=False)["input_ids"]
+            pieces = self.backbone_tokenizer(keyphrase, add_special_tokens=False)["input_ids"]
             separator = [self.separator_id] if target else []
             if len(target) + len(separator) + len(pieces) + 1 > max_target_tokens:
                 break
@@ -116,11 +116,11 @@ class Tokenizer:
 
     def decode(self, ids: list[int]) -> str:
         """Return the text of token ids, without special tokens."""
-        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
+        return str(self.backbone_tokenizer.decode(ids, skip_special_tokens=True))
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files into a network's folder; the length stands among the network's settings."""
-        self._tokenizer.save_pretrained(folder)
+        self.backbone_tokenizer.save_pretrained(folder)
 
 
 def _encoded(ids: list[int], offsets: list[tuple[int, int]], *, truncated: bool, further: bool = False) -> EncodedText:

