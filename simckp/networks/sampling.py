@@ -1,36 +1,53 @@
 """Batches of documents with similar lengths: little padding, and still another order in each epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from transformers import TrainerCallback, trainer_pt_utils
+from torch.utils.data import Sampler
+from transformers import TrainerCallback
+
+_BATCHES_SORTED_TOGETHER = 50
 
 
-class LengthGroupedSampler(trainer_pt_utils.LengthGroupedSampler):  # type: ignore[misc]
-    """The Trainer's sampler of similar lengths, with an order that depends on the seed and the epoch only.
+class LengthGroupedSampler(Sampler[int]):
+    """Yields positions so that each ``batch_size`` in a row have similar lengths.
 
-    A random permutation is cut into groups of up to 50 batches (of a quarter of the examples at most), and each group
-    is sorted by length. So batches of a group come from long to short and are not shuffled. The longest example of all
-    changes places with the first of the first group, and the batch that is not full comes last.
+    A random permutation is cut into groups of up to 50 batches, each group is sorted by length and cut into batches,
+    and the batches of all groups are shuffled. A batch that is not full comes last. The sampler of ``transformers`` makes
+    the same groups but leaves their batches from long to short (docs/decisions/0018-layout.md says what that cost).
 
     Args:
-        lengths: Of the examples; at least one.
+        lengths: Of the examples.
         batch_size: Of all processes together.
         seed: With the epoch's number, all that the order depends on.
     """
 
-    def __init__(self, lengths: list[int], batch_size: int, *, seed: int) -> None:
-        super().__init__(batch_size, lengths=lengths, generator=torch.Generator())
-        self._seed, self._epoch = seed, 0
+    def __init__(self, lengths: Sequence[int], batch_size: int, *, seed: int) -> None:
+        self._lengths, self._batch_size, self._seed, self._epoch = lengths, batch_size, seed, 0
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of an epoch."""
         self._epoch = epoch
 
+    def __len__(self) -> int:
+        return len(self._lengths)
+
     def __iter__(self) -> Iterator[int]:
-        self.generator.manual_seed(self._seed * 1_000_003 + self._epoch)
-        return super().__iter__()  # type: ignore[no-any-return]
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + self._epoch)
+        order = torch.randperm(len(self._lengths), generator=generator).tolist()
+        # A quarter of the examples at most, so that small sets are mixed too.
+        group = self._batch_size * max(1, min(_BATCHES_SORTED_TOGETHER, len(order) // (4 * self._batch_size)))
+        batches: list[list[int]] = []
+        for start in range(0, len(order), group):
+            together = sorted(order[start : start + group], key=lambda position: -self._lengths[position])
+            batches += [together[at : at + self._batch_size] for at in range(0, len(together), self._batch_size)]
+        full = [batch for batch in batches if len(batch) == self._batch_size]
+        for index in torch.randperm(len(full), generator=generator).tolist():
+            yield from full[index]
+        for batch in batches:
+            if len(batch) < self._batch_size:
+                yield from batch
 
 
 class SetEpoch(TrainerCallback):  # type: ignore[misc]

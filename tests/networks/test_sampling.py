@@ -34,12 +34,6 @@ def test_batches_hold_similar_lengths_and_epochs_and_seeds_differ() -> None:
     assert list(LengthGroupedSampler(lengths, 8, seed=2)) != first
 
 
-def test_the_longest_comes_first() -> None:
-    lengths = [5, 9, 1, 7, 3]
-    order = list(LengthGroupedSampler(lengths, 2, seed=0))
-    assert lengths[order[0]] == 9  # what does not fit into memory fails in the first step
-
-
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_resumed_training_sees_the_order_of_one_that_was_not_disturbed(processes: int) -> None:
     lengths = [7 * n % 23 for n in range(42)]
