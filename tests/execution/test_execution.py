@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from simckp.data import datasets
-from simckp.data.datasets import Source
+from simckp.data.datasets import AlignedDatasets, Dataset
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, batched_rows, map_pieces
 from tests.conftest import REPOSITORY, make_document
@@ -25,10 +25,10 @@ def shout(rows: list[Any]) -> list[Any]:
     return [row | {"title": row["text"].upper()} for row in rows]
 
 
-def source_of(folder: Path, rows: list[Any], *, shard_rows: int = 2) -> Source:
+def source_of(folder: Path, rows: list[Any], *, shard_rows: int = 2) -> AlignedDatasets:
     """The rows as a data set whose shards are not the pieces."""
     datasets.write_dataset(folder, rows, name="documents", shard_rows=shard_rows)
-    return Source(((folder, "documents"),))
+    return AlignedDatasets((Dataset(folder, "documents"),))
 
 
 def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
@@ -106,12 +106,12 @@ def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from simckp.data.datasets import Source
+from simckp.data.datasets import AlignedDatasets, Dataset
 from simckp.execution import Engine, map_pieces
 from tests.execution.test_execution import sleeps
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    source = Source(((folder / "source", "documents"),))
+    source = AlignedDatasets((Dataset(folder / "source", "documents"),))
     options = {"name": "documents", "piece_rows": 1, "scratch": folder / "scratch", "engine": Engine(workers=2)}
     list(map_pieces(sleeps, source, **options))
 """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simckp.candidates.mining import mine_pairs
-from simckp.data.datasets import Source, read_shard, write_dataset
+from simckp.data.datasets import AlignedDatasets, Dataset, read_shard, write_dataset
 from simckp.execution import Engine, map_pieces
 from tests.conftest import make_document, make_tagged
 from tests.execution.test_execution import source_of
@@ -113,7 +113,7 @@ def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) ->
     )
     tags = [make_tagged(text, "PRP VBP JJ NNS", identifier=name) for name in names]
     write_dataset(tagged, tags, name="tagged", shard_rows=4)
-    source = Source(((documents, "documents"), (tagged, "tagged")))
+    source = AlignedDatasets((Dataset(documents, "documents"), Dataset(tagged, "tagged")))
     function = partial(mine_pairs, max_words=6)
     for engine in (Engine(), Engine(kind="ray")):
         scratch = tmp_path / engine.kind
