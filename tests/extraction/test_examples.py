@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simckp.data.records import Candidate, Generated, GeneratedPhrase
+from simckp.data.records import Candidate
 from simckp.extraction.examples import (
     collate,
     extraction_example,
@@ -21,8 +21,6 @@ from simckp.extraction.examples import (
 from simckp.networks.backbones import load_tokenizer
 from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import SEPARATOR, Tokenizer
-from simckp.reranking.examples import reranking_examples
-from tests.conftest import make_document
 
 
 @pytest.fixture(params=["bert", "bart"])
@@ -113,30 +111,6 @@ def test_decoder_target(tiny_bert: Path) -> None:
     assert Tokenizer(tokenizer, 32).target(phrases, 6).tolist() == [graph, search, separator, deep, end]
     assert Tokenizer(tokenizer, 32).target([], 6).tolist() == []
     assert Tokenizer(tokenizer, 32).target(["graph search"], 2).tolist() == []
-
-
-def test_reranking_examples(tiny_bert: Path) -> None:
-    tokenizer = load_tokenizer(str(tiny_bert))
-
-    def phrase(surface: str, *, present: bool = False, label: bool = False) -> GeneratedPhrase:
-        return GeneratedPhrase(
-            key=surface, surface=surface, beams=1, best_rank=0, log_prob=0.0, present=present, label=label
-        )
-
-    document = make_document("we study graphs", ["graphs", "deep search", "theory"])
-    row = Generated(
-        id="d", phrases=[phrase("graph", present=True), phrase("theori", label=True), phrase("random")], truncated=False
-    )
-    tokenizers = Tokenizer(tokenizer, 16), Tokenizer(tokenizer, 8)
-    (example,) = reranking_examples([(document, row)], *tokenizers)
-    assert example.label.tolist() == [True, False]  # the present phrase is no candidate
-    assert example.targets == 2
-    assert example.has_contrast
-    (example,) = reranking_examples([(document, row)], *tokenizers, with_gold=True)
-    assert example.label.tolist() == [True, False, True]  # "deep search" was not generated
-    row["phrases"] = row["phrases"][:2]
-    (example,) = reranking_examples([(document, row)], *tokenizers)
-    assert not example.has_contrast  # no negative
 
 
 def test_collation_shifts_candidates_and_documents(pairs: Any, tiny_bert: Path) -> None:

@@ -1,13 +1,20 @@
 """Eq. 3 and eq. 4 against numbers derived by hand and a loop over documents."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simckp.networks.losses import IGNORED_LABEL, absent_likelihood_loss, contrastive_loss, segment_logsumexp
+from simckp.networks.losses import (
+    IGNORED_LABEL,
+    absent_likelihood_loss,
+    contrastive_loss,
+    in_batch_contrastive_loss,
+    segment_logsumexp,
+)
 
 
 def test_segment_logsumexp() -> None:
@@ -80,3 +87,22 @@ def test_likelihood_is_a_mean_over_tokens_then_documents_and_masks_those_without
     logits[0, 0, 1] = logits[1, 0, 1] = 1e4
     assert absent_likelihood_loss(logits, labels).item() == pytest.approx(math.log(4) / 3)
     assert absent_likelihood_loss(logits, torch.full((3, 3), IGNORED_LABEL)).item() == 0.0
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_count_takes_the_place_of_the_batchs_own(reduction: str) -> None:
+    options: dict[str, Any] = {"temperature": 1.0, "reduction": reduction}
+    # Positives and negatives of similarity 0: each of the two positives costs log 2, and the sum is 2 log 2.
+    similarity, positive = torch.zeros(4), torch.tensor([True, False, True, False])
+    for count, expected in ((4, math.log(2) / 2), (2.5, math.log(2) / 1.25)):
+        loss = contrastive_loss(similarity, positive, torch.tensor([0, 0, 1, 1]), 2, count=count, **options)
+        assert loss.item() == pytest.approx(expected)
+        loss = in_batch_contrastive_loss(torch.zeros(2, 2), torch.tensor([0, 1]), count=count, **options)
+        assert loss.item() == pytest.approx(expected)
+        # Two documents of uniform logits over two words: log 2 each.
+        loss = absent_likelihood_loss(torch.zeros(2, 3, 2), torch.ones(2, 3, dtype=torch.long), count=count)
+        assert loss.item() == pytest.approx(expected)
+    # No positive in any micro-batch: nothing to divide by, and the loss is 0.
+    none = torch.zeros(4, dtype=torch.bool)
+    loss = contrastive_loss(similarity, none, torch.tensor([0, 0, 1, 1]), 2, count=0, **options)
+    assert loss.item() == 0.0

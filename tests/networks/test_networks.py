@@ -1,4 +1,4 @@
-"""Both networks on tiny random backbones: shapes, masks, saving, invariance."""
+"""The network of stage 1 on tiny random backbones: shapes, masks, saving, invariance."""
 
 from pathlib import Path
 from typing import Any
@@ -6,16 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from simckp.data.records import Generated, GeneratedPhrase
 from simckp.errors import SimCKPError
 from simckp.extraction.examples import collate, extraction_examples
 from simckp.extraction.loading import load_extractor, new_extractor
 from simckp.networks.backbones import load_tokenizer, locate
 from simckp.networks.tokenization import SEPARATOR
-from simckp.reranking.examples import collate as collate_reranking
-from simckp.reranking.examples import reranking_examples
-from simckp.reranking.reranker import load_reranker, new_reranker
-from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
+from tests.conftest import EXTRACTOR_SETTINGS
 
 
 def batched(model: Any, rows: Any) -> Any:
@@ -99,32 +95,3 @@ def test_special_tokens_in_a_text_are_read_as_text(tiny_bert: Path) -> None:
 
 def test_the_packaged_backbone_is_there() -> None:
     assert (Path(locate("minilm")) / "model.safetensors").is_file()
-
-
-def generated(identifier: str, phrases: list[tuple[str, bool]]) -> Generated:
-    rows = [
-        GeneratedPhrase(key=text, surface=text, beams=1, best_rank=rank, log_prob=-1.0, present=False, label=label)
-        for rank, (text, label) in enumerate(phrases)
-    ]
-    return Generated(id=identifier, phrases=rows, truncated=False)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_reranker(tiny_bert: Path, pairs: Any, tmp_path: Path, shared: bool) -> None:
-    torch.manual_seed(0)
-    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS.model_copy(update={"shared_encoder": shared}))
-    assert (model.document_encoder is model.phrase_encoder) == shared
-    rows = [
-        (pairs[0][0], generated("d0", [("graph theory", True), ("deep search", False), ("new graph", False)])),
-        (pairs[2][0], generated("d2", [("machine learning", True), ("deep search", False)])),
-    ]
-    examples = list(reranking_examples(rows, model.tokenizer, model.phrase_tokenizer))
-    batch = collate_reranking(examples, pad_token_id=model.tokenizer.pad_token_id)
-    assert len(batch["phrase_input_ids"]) == 4  # "deep search" is encoded once
-    model.eval()
-    loss = model(**batch)["loss"]
-    loss.backward()
-    assert all(weight.grad is not None for weight in model.parameters())
-    model.save(tmp_path)
-    loaded = load_reranker(tmp_path)
-    torch.testing.assert_close(loaded(**batch)["loss"], loss)

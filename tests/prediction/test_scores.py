@@ -11,7 +11,6 @@ from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
 from simckp.prediction.scores import beam_scores, score_documents
 from simckp.reranking.reranker import BeamOrder, new_reranker
-from simckp.reranking.scoring import score_absent
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import paired_kinds, predict
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document
@@ -83,17 +82,6 @@ def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tin
     (predicted,) = predict([(rows[0], absent_row("d0"))], thresholds=cuts(1.0, 1.0), minimum=5)
     assert predicted["truncated"]
     assert f"{rows[0]['unscored']} candidates lie beyond the length that the extractor reads" in predicted["warnings"]
-
-
-def test_absent_scores_do_not_depend_on_company_or_order(generations: Any, tiny_bert: Path) -> None:
-    torch.manual_seed(1)
-    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS)
-    model.eval()
-    together = list(score_absent(generations, model))
-    alone = [row for pair in generations for row in score_absent([pair], model)]
-    assert_same(together, alone)
-    assert_same(together, list(score_absent(generations[::-1], model)))
-    assert all(p["key"] != "sparse graphs" for p in together[0]["phrases"])  # it is in that text
 
 
 def scored(kind: str, *scores: float, labels: tuple[bool, ...] = ()) -> Scored:
@@ -209,25 +197,3 @@ def test_a_phrase_at_the_end_of_a_long_document_is_scored(tiny_bert: Path) -> No
     assert (whole["truncated"], whole["unscored"], whole["targets"]) == (False, 0, 1)
     by_key = {p["key"]: p["score"] for p in whole["phrases"]}
     assert by_key["filler words"] == pytest.approx(cut["phrases"][0]["score"], abs=1e-5)
-
-
-def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
-    torch.manual_seed(1)
-    model = reading(new_reranker(str(tiny_bert), RERANKER_SETTINGS), 48)
-    model.eval()
-    phrases = [
-        GeneratedPhrase(key=s, surface=s, beams=1, best_rank=0, log_prob=-1.0, present=False, label=False)
-        for s in ("graph theory", "deep networks")
-    ]
-    generated = Generated(id="d", phrases=phrases, truncated=False)
-    (whole,) = score_absent([(make_document(LONG, []), generated)], model, overlap=16)
-    alone = []
-    for window in model.tokenizer.windows(LONG, 16):
-        text = LONG[window.begin : window.reach]
-        alone += list(score_absent([(make_document(text, []), generated)], model))
-    best = {
-        key: max(p["score"] for row in alone for p in row["phrases"] if p["key"] == key)
-        for key in ("graph theory", "deep networks")
-    }
-    assert {p["key"]: p["score"] for p in whole["phrases"]} == pytest.approx(best, abs=1e-5)
-    assert not whole["truncated"]

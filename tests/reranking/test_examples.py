@@ -1,0 +1,33 @@
+"""Generated phrases become examples: only absent ones are candidates, gold ones on request."""
+
+from pathlib import Path
+
+from simckp.data.records import Generated, GeneratedPhrase
+from simckp.networks.backbones import load_tokenizer
+from simckp.networks.tokenization import Tokenizer
+from simckp.reranking.examples import reranking_examples
+from tests.conftest import make_document
+
+
+def test_reranking_examples(tiny_bert: Path) -> None:
+    tokenizer = load_tokenizer(str(tiny_bert))
+
+    def phrase(surface: str, *, present: bool = False, label: bool = False) -> GeneratedPhrase:
+        return GeneratedPhrase(
+            key=surface, surface=surface, beams=1, best_rank=0, log_prob=0.0, present=present, label=label
+        )
+
+    document = make_document("we study graphs", ["graphs", "deep search", "theory"])
+    row = Generated(
+        id="d", phrases=[phrase("graph", present=True), phrase("theori", label=True), phrase("random")], truncated=False
+    )
+    tokenizers = Tokenizer(tokenizer, 16), Tokenizer(tokenizer, 8)
+    (example,) = reranking_examples([(document, row)], *tokenizers)
+    assert example.label.tolist() == [True, False]  # the present phrase is no candidate
+    assert example.targets == 2
+    assert example.has_contrast
+    (example,) = reranking_examples([(document, row)], *tokenizers, with_gold=True)
+    assert example.label.tolist() == [True, False, True]  # "deep search" was not generated
+    row["phrases"] = row["phrases"][:2]
+    (example,) = reranking_examples([(document, row)], *tokenizers)
+    assert not example.has_contrast  # no negative

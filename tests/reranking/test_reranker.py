@@ -1,0 +1,78 @@
+"""The network of stage 2 on a tiny random backbone: shapes, saving, micro-batches."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.data.records import Generated, GeneratedPhrase
+from simckp.errors import SimCKPError
+from simckp.reranking.examples import collate, reranking_examples
+from simckp.reranking.reranker import load_reranker, new_reranker
+from tests.conftest import RERANKER_SETTINGS
+
+
+def generated(identifier: str, phrases: list[tuple[str, bool]]) -> Generated:
+    rows = [
+        GeneratedPhrase(key=text, surface=text, beams=1, best_rank=rank, log_prob=-1.0, present=False, label=label)
+        for rank, (text, label) in enumerate(phrases)
+    ]
+    return Generated(id=identifier, phrases=rows, truncated=False)
+
+
+def generations(pairs: Any) -> list[Any]:
+    """Two documents with three and two phrases, the first of each right."""
+    return [
+        (pairs[0][0], generated("d0", [("graph theory", True), ("deep search", False), ("new graph", False)])),
+        (pairs[2][0], generated("d2", [("machine learning", True), ("deep search", False)])),
+    ]
+
+
+def batched(model: Any, rows: list[Any]) -> Any:
+    examples = list(reranking_examples(rows, model.tokenizer, model.phrase_tokenizer))
+    return collate(examples, pad_token_id=model.tokenizer.pad_token_id)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_reranker(tiny_bert: Path, pairs: Any, tmp_path: Path, shared: bool) -> None:
+    torch.manual_seed(0)
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS.model_copy(update={"shared_encoder": shared}))
+    assert (model.document_encoder is model.phrase_encoder) == shared
+    batch = batched(model, generations(pairs))
+    assert len(batch["phrase_input_ids"]) == 4  # "deep search" is encoded once
+    model.eval()
+    loss = model(**batch)["loss"]
+    loss.backward()
+    assert all(weight.grad is not None for weight in model.parameters())
+    model.save(tmp_path)
+    loaded = load_reranker(tmp_path)
+    torch.testing.assert_close(loaded(**batch)["loss"], loss)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_micro_batches_with_common_counts_are_one_batch(tiny_bert: Path, pairs: Any, reduction: str) -> None:
+    torch.manual_seed(0)
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS.model_copy(update={"reduction": reduction})).eval()
+    rows = generations(pairs)
+    # One positive in the first batch, three in the second: the mean of the batches' means would be another loss.
+    rows.append((pairs[4][0], generated("d4", [("deep networks", True), ("tabu", False), ("machine learning", True)])))
+    parts = batched(model, rows[:1]), batched(model, rows[1:])
+    counts = {"loss": sum(model.loss_counts(part)["loss"] for part in parts)}
+    assert counts == model.loss_counts(batched(model, rows)) == {"loss": 4 if reduction == "mean" else 3}
+    whole = model(**batched(model, rows))["loss"]
+    whole.backward()
+    expected = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    model.zero_grad()
+    losses = [model(**part, counts=counts)["loss"] for part in parts]
+    torch.stack(losses).sum().backward()
+    torch.testing.assert_close(sum(losses), whole)
+    assert torch.stack([model(**part)["loss"] for part in parts]).mean().item() != pytest.approx(whole.item(), rel=1e-3)
+    for name, weight in model.named_parameters():
+        torch.testing.assert_close(weight.grad, expected[name], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("key", ["max_source_tokens", "max_phrase_tokens"])
+def test_a_length_beyond_the_backbone_is_named(tiny_bert: Path, key: str) -> None:
+    with pytest.raises(SimCKPError, match=rf"reranker\.{key} is 65, but the backbone reads at most 64"):
+        new_reranker(str(tiny_bert), RERANKER_SETTINGS.model_copy(update={key: 65}))

@@ -1,0 +1,48 @@
+"""Scores of generated phrases are the same alone, together and in any order; of several windows the best counts."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from simckp.data.records import Generated, GeneratedPhrase
+from simckp.reranking.reranker import new_reranker
+from simckp.reranking.scoring import score_absent
+from tests.conftest import RERANKER_SETTINGS, make_document
+from tests.prediction.test_scores import LONG, assert_same, generations, reading
+
+__all__ = ["generations"]  # a fixture
+
+
+def test_absent_scores_do_not_depend_on_company_or_order(generations: Any, tiny_bert: Path) -> None:
+    torch.manual_seed(1)
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS)
+    model.eval()
+    together = list(score_absent(generations, model))
+    alone = [row for pair in generations for row in score_absent([pair], model)]
+    assert_same(together, alone)
+    assert_same(together, list(score_absent(generations[::-1], model)))
+    assert all(p["key"] != "sparse graphs" for p in together[0]["phrases"])  # it is in that text
+
+
+def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
+    torch.manual_seed(1)
+    model = reading(new_reranker(str(tiny_bert), RERANKER_SETTINGS), 48)
+    model.eval()
+    phrases = [
+        GeneratedPhrase(key=s, surface=s, beams=1, best_rank=0, log_prob=-1.0, present=False, label=False)
+        for s in ("graph theory", "deep networks")
+    ]
+    generated = Generated(id="d", phrases=phrases, truncated=False)
+    (whole,) = score_absent([(make_document(LONG, []), generated)], model, overlap=16)
+    alone = []
+    for window in model.tokenizer.windows(LONG, 16):
+        text = LONG[window.begin : window.reach]
+        alone += list(score_absent([(make_document(text, []), generated)], model))
+    best = {
+        key: max(p["score"] for row in alone for p in row["phrases"] if p["key"] == key)
+        for key in ("graph theory", "deep networks")
+    }
+    assert {p["key"]: p["score"] for p in whole["phrases"]} == pytest.approx(best, abs=1e-5)
+    assert not whole["truncated"]

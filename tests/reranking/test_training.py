@@ -1,0 +1,49 @@
+"""Stage 2 trains for real on a tiny network."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simckp.data.records import Generated, GeneratedPhrase
+from simckp.errors import SimCKPError
+from simckp.networks.training import Run
+from simckp.params import RerankerParams
+from simckp.reranking.training import train_reranker
+from tests.networks.test_trainer import OPTIMISATION
+
+RERANKER = OPTIMISATION | {
+    "phrase_pooling": "first",
+    "shared_encoder": True,
+    "positives": "generated",
+    "max_phrase_tokens": 8,
+}
+
+
+def generations(pairs: Any, *, right: bool) -> list[Any]:
+    rows = []
+    for document, _ in pairs:
+        phrases = [
+            GeneratedPhrase(key=s, surface=s, beams=1, best_rank=n, log_prob=-1.0, present=False, label=label)
+            for n, (s, label) in enumerate([("graph theory", right), ("deep search", False), ("new method", False)])
+        ]
+        rows.append((document, Generated(id=document["id"], phrases=phrases, truncated=False)))
+    return rows
+
+
+def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = generations(pairs, right=True)
+    chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert), "epochs": 15}))
+    trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
+    losses = [row["loss"] for row in trained.result.history if "loss" in row]
+    assert losses[-1] < losses[0]
+
+
+def test_without_a_right_phrase_the_reranker_says_what_to_do(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    rows = generations(pairs, right=False)
+    chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert)}))
+    run = Run(seed=7, folder=tmp_path / "a", minimum=0)
+    with pytest.raises(SimCKPError, match=r"none of 6 training documents .* reranker\.positives=generated_and_gold"):
+        train_reranker(rows, rows, chosen, run)
+    with_gold = chosen.model_copy(update={"positives": "generated_and_gold", "epochs": 1})
+    assert train_reranker(rows, rows, with_gold, run).counts["documents_used"] == 3
