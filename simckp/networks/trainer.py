@@ -80,7 +80,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
             self.add_callback(_AfterStep(partial(self._average.update_parameters, self.model)))
         self._validate, self._sampler, self._byte_dropout = validate, sampler, byte_dropout
         self._parts: dict[str, torch.Tensor] = {}
-        self._logged_step, self._logged_tokens, self._since = 0, 0, time.perf_counter()
+        self._steps, self._tokens_before, self._since = 0, 0, time.perf_counter()
         # The losses are divided by the step's counts: the Trainer must not divide again.
         self.model_accepts_loss_kwargs = True
 
@@ -106,9 +106,15 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
             return super().training_step(*arguments, **options)  # type: ignore[no-any-return]
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
-        """Divide each loss of a step by its terms in all micro-batches and processes: they count as one batch."""
+        """Divide each loss of a step by its terms in all micro-batches and processes: they count as one batch.
+
+        The Trainer calls this once an optimiser step, before the first micro-batch.
+        """
         if not batch_samples:
             return None
+        if not self._steps:
+            self._tokens_before = self.state.num_input_tokens_seen  # a resumed training does not begin at 0
+        self._steps += 1
         names = batch_samples[0]["counts"]
         totals = {name: sum(batch["counts"][name] for batch in batch_samples) for name in names}
         counts = shares_of_counts(totals, device)
@@ -127,13 +133,12 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Add the mean of each loss part a step since the last entry, and the document tokens read a second."""
         if "loss" in logs:
-            steps = max(1, self.state.global_step - self._logged_step)
-            logs |= {name: float(self.accelerator.gather(part).mean()) / steps for name, part in self._parts.items()}
-            tokens = self.state.num_input_tokens_seen - self._logged_tokens
+            means = {name: self.accelerator.gather(part).mean() / self._steps for name, part in self._parts.items()}
+            logs |= {name: float(mean) for name, mean in means.items()}
+            tokens = self.state.num_input_tokens_seen - self._tokens_before
             logs["tokens_per_second"] = tokens / (time.perf_counter() - self._since)
-            self._parts, self._logged_step = {}, self.state.global_step
-            self._since, self._logged_tokens = time.perf_counter(), self.state.num_input_tokens_seen
-        super().log(logs)
+            self._parts, self._steps, self._since = {}, 0, time.perf_counter()
+        super().log(logs)  # without the start time: the speed since the last entry stands there already
 
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
         """Validate, and report what was found."""

@@ -99,6 +99,9 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(
     resumed = fit(pairs, tiny_bert, tmp_path / "killed")
     assert seen == [3, 6, 9, 9, 12]  # not from zero
     assert resumed.result.best_goal == pytest.approx(whole.result.best_goal)
+    for column in ("mle", "extraction"):  # means over the steps since the last entry, resumed or not
+        logged = [[row[column] for row in one.result.history if column in row] for one in (whole, resumed)]
+        assert logged[1] == pytest.approx(logged[0], rel=1e-5)
     for name, weight in whole.model.state_dict().items():
         torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
 
