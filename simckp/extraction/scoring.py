@@ -9,7 +9,6 @@ from simckp.extraction.examples import ExtractionExample, collate, window_exampl
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.batches import by_length, to_device
 from simckp.text import has_content_word
-from simckp.thresholds.selection import Ranking
 
 # Changes nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -29,14 +28,6 @@ def extraction_scores(model: ExtractorGenerator, examples: list[ExtractionExampl
         for position, part in zip(positions, torch.split(score_C, sizes), strict=True):
             scores[position] = part.tolist()
     return scores
-
-
-def extraction_rankings(model: ExtractorGenerator, examples: list[ExtractionExample]) -> list[Ranking]:
-    """Return the candidates of each example ranked by score."""
-    return [
-        Ranking.of(scores, example.label.tolist(), example.targets)
-        for scores, example in zip(extraction_scores(model, examples), examples, strict=True)
-    ]
 
 
 def score_present(

@@ -12,7 +12,7 @@ from simckp.candidates.random_negatives import with_random_negatives
 from simckp.data.records import Document, Mined
 from simckp.extraction.examples import ExtractionExample, collate, extraction_examples
 from simckp.extraction.loading import new_extractor
-from simckp.extraction.scoring import extraction_rankings
+from simckp.extraction.scoring import extraction_scores
 from simckp.networks.batches import by_length, to_device
 from simckp.networks.trainer import Validation
 from simckp.networks.training import Run, Trained, ranking_validation, settings_of, train
@@ -69,7 +69,7 @@ def train_extractor(
     used = [example for example in read if params.documents == "all" or len(example.decoder_labels)]
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
     if model.extracts:
-        validate = ranking_validation(extraction_rankings, list(examples(validation)), run)
+        validate = ranking_validation(extraction_scores, list(examples(validation)), run)
     else:
         validate = partial(_likelihood, examples=list(examples(validation)), batch=batch)
     rate = params.decoder_learning_rate

@@ -80,18 +80,23 @@ class Trained:
 
 
 def ranking_validation(
-    rank: Callable[[Any, list[Any]], list[Ranking]], examples: list[Any], run: Run
+    score: Callable[[Any, list[Any]], list[list[float]]], examples: list[Any], run: Run
 ) -> Callable[[nn.Module], Validation]:
     """Return the validation of a network that scores: F1@M at the calibrated threshold, and at each best one.
 
     Args:
-        rank: Network and examples to one ranking per example. Of several processes each ranks its share.
-        examples: Of the validation set.
+        score: Network and examples to the scores of each example's candidates. Of several processes each scores its
+            share.
+        examples: Of the validation set; their ``label`` and ``targets`` say what is right.
         run: Its ``minimum`` is used.
     """
 
     def validate(network: nn.Module) -> Validation:
-        rankings = gather_shares(rank(network, own_share(examples)), len(examples))
+        scores = gather_shares(score(network, own_share(examples)), len(examples))
+        rankings = [
+            Ranking.of(values, example.label.tolist(), example.targets)
+            for values, example in zip(scores, examples, strict=True)
+        ]
         calibration = calibrate(rankings, minimum=run.minimum)
         figures = {
             "f1_at_m": calibration.f1_at_m,

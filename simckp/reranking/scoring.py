@@ -9,7 +9,6 @@ from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import Integers
 from simckp.reranking.examples import RerankingExample, absent_phrases, reranking_examples
 from simckp.reranking.reranker import Reranker, similarities
-from simckp.thresholds.selection import Ranking
 
 # Change nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -59,14 +58,6 @@ def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[
             similarity = similarities(document_D, vectors.stack(examples[position].phrases))
             scores[position] = list(map(max, similarity, scores[position])) if scores[position] else similarity
     return scores
-
-
-def reranking_rankings(model: Reranker, examples: list[RerankingExample]) -> list[Ranking]:
-    """Return the generated phrases of each example ranked by similarity."""
-    return [
-        Ranking.of(scores, example.label.tolist(), example.targets)
-        for scores, example in zip(reranking_scores(model, examples), examples, strict=True)
-    ]
 
 
 def score_absent(

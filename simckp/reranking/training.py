@@ -11,7 +11,7 @@ from simckp.networks.training import Run, Trained, ranking_validation, settings_
 from simckp.params import RerankerParams, RerankerSettings
 from simckp.reranking.examples import collate, reranking_examples
 from simckp.reranking.reranker import new_reranker
-from simckp.reranking.scoring import reranking_rankings
+from simckp.reranking.scoring import reranking_scores
 
 
 def train_reranker(
@@ -39,6 +39,6 @@ def train_reranker(
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
-    validate = ranking_validation(reranking_rankings, list(examples(validation)), run)
+    validate = ranking_validation(reranking_scores, list(examples(validation)), run)
     result = train(model, used, batch, validate, params, run)
     return Trained.of(model, result, read=read, used=used)
