@@ -80,12 +80,12 @@ def predict(
         )
         return
     names, texts = tee(raws)
-    found = zip(map(identifier, names), predictor(records(texts), batch_size=batch_size, **options), strict=True)
+    predicted = zip(map(identifier, names), predictor(records(texts), batch_size=batch_size, **options), strict=True)
     with _sink(output) as sink:
         if output is None and sys.stdout.isatty():
-            show_keyphrases(found)
+            show_keyphrases(predicted)
         else:
-            (write_csv if output is not None and output.suffix == ".csv" else write_jsonl)(found, sink)
+            (write_csv if output is not None and output.suffix == ".csv" else write_jsonl)(predicted, sink)
 
 
 @contextmanager
@@ -122,16 +122,16 @@ def evaluate(
     evaluator = Evaluator(_EVALUATED, 0, names)
     for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
         pass
-    found = {name: evaluator.metrics(name, resamples=resamples, confidence=_CONFIDENCE) for name in names}
-    for metrics in found.values():  # nothing was generated here: its recall is no figure
+    by_profile = {name: evaluator.metrics(name, resamples=resamples, confidence=_CONFIDENCE) for name in names}
+    for metrics in by_profile.values():  # nothing was generated here: its recall is no figure
         metrics["absent"] = {name: value for name, value in metrics["absent"].items() if not name.startswith("R@50")}
     if as_json:
-        typer.echo(json.dumps(found, indent=1))
+        typer.echo(json.dumps(by_profile, indent=1))
         return
     table = Table(title=f"{evaluator.documents} documents", title_justify="left")
     for column in ("profile", "kind", "with gold", "F1@5", "F1@M"):
         table.add_column(column, justify="left" if column in ("profile", "kind") else "right")
-    for name, metrics in found.items():
+    for name, metrics in by_profile.items():
         for kind in KINDS:
             values = metrics[kind]
             cells = [with_interval(values, label) for label in FIGURES]
@@ -169,12 +169,12 @@ def provenance(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say where a result comes from: stage, commit, parameters, packages, hardware, inputs, back to the raw files."""
-    found = trace(path)
+    traced = trace(path)
     if as_json:
-        typer.echo(json.dumps(found, indent=1))
+        typer.echo(json.dumps(traced, indent=1))
     else:
         wide = None if sys.stdout.isatty() else _NEVER_WRAPPED
-        Console(width=wide).print(provenance_tree(found))
+        Console(width=wide).print(provenance_tree(traced))
 
 
 @app.command()

@@ -134,7 +134,7 @@ class ExtractorSettings(Contrast):
 
 
 class ExtractorParams(Optimisation, ExtractorSettings):
-    """Stage 1. ``decoder_layers`` cuts the decoder made of an encoder-only backbone; null keeps all.
+    """Stage 1. ``decoder_layers``: how many a decoder made of an encoder-only backbone keeps; null, all.
 
     ``decoder_learning_rate``: of the decoder, whose cross-attention may be untrained; null for the common one.
     ``decoder_targets``: what the decoder learns to generate, the ``absent`` keyphrases (the paper) or ``all``; a
@@ -189,7 +189,7 @@ class RerankerParams(Optimisation, RerankerSettings):
 
 
 class Windows(Section):
-    """Documents longer than a model: windows that share ``overlap`` tokens; null cuts them, as the paper does."""
+    """Documents longer than a model: windows that share ``overlap`` tokens; null truncates them, as the paper does."""
 
     overlap: Annotated[int, Field(ge=0)] | None
 
@@ -197,12 +197,12 @@ class Windows(Section):
 class Selection(Section):
     """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many.
 
-    ``method``: the paper's ``mean_of_best_cuts``; ``best_global_cut``; ``adaptive``, a cut for each document; or
-    ``fixed``: ``value``. ``limit``: ``adaptive`` gives at most that many times the keyphrases that it
+    ``method``: the paper's ``mean_of_best_thresholds``; ``best_global_threshold``; ``adaptive``, one for each document;
+    or ``fixed``: ``value``. ``limit``: ``adaptive`` predicts at most that many times the keyphrases that it
     expects, null for no limit.
     """
 
-    method: Literal["mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"]
+    method: Literal["mean_of_best_thresholds", "best_global_threshold", "adaptive", "fixed"]
     minimum: Annotated[int, Field(ge=0)]
     limit: Annotated[float, Field(gt=0)] | None
     value: float | None

@@ -92,7 +92,7 @@ def test_the_paper_preset_has_the_papers_values() -> None:
     assert (first.negatives, first.decoder_targets, second.positives) == ("hard", "absent", "generated")
     assert (first.document_pooling, first.phrase_pooling) == ("first", "sum")
     assert (first.ema_decay, second.ema_decay, params.windows.overlap) == (0.0, 0.0, None)
-    assert (params.selection.method, params.selection.minimum) == ("mean_of_best_cuts", 5)
+    assert (params.selection.method, params.selection.minimum) == ("mean_of_best_thresholds", 5)
 
 
 def test_mappings_are_merged_lists_and_corpora_replaced() -> None:

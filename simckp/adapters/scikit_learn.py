@@ -83,14 +83,14 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
     def _keyphrases(self, documents: Iterable[Text]) -> list[dict[str, tuple[str, float]]]:
-        found = _load(self.model)(
+        predicted = _load(self.model)(
             list(documents),
             batch_size=self.batch_size,
             top_k=self.top_k,
             threshold=self.threshold,
             kinds=self.kinds,
         )
-        return [{p["key"]: (p["surface"], p["score"]) for p in keyphrases.phrases} for keyphrases in found]
+        return [{p["key"]: (p["surface"], p["score"]) for p in keyphrases.phrases} for keyphrases in predicted]
 
     def _learn(self, rows: list[dict[str, tuple[str, float]]]) -> None:
         surfaces: dict[str, str] = {}

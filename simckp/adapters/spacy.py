@@ -44,8 +44,8 @@ class KeyphraseComponent:
     def pipe(self, stream: Iterator[Doc], *, batch_size: int) -> Iterator[Doc]:
         """Set the keyphrases of many documents, ``batch_size`` at a time."""
         for docs in minibatch(stream, size=batch_size):
-            found = self._predictor([doc.text for doc in docs], batch_size=batch_size, **self._options)
-            for doc, keyphrases in zip(docs, found, strict=True):
+            predicted = self._predictor([doc.text for doc in docs], batch_size=batch_size, **self._options)
+            for doc, keyphrases in zip(docs, predicted, strict=True):
                 yield _set(doc, keyphrases)
 
 

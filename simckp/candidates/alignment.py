@@ -1,6 +1,6 @@
 """Words as Algorithm 1 wants them: compounds whole, every word a slice of the text.
 
-Taggers cut differently: spaCy and recent CoreNLP split "peer-to-peer" in five, CoreNLP 3.6 (the paper's) keeps it
+Taggers differ: spaCy and recent CoreNLP split "peer-to-peer" in five, CoreNLP 3.6 (the paper's) keeps it
 whole. Here a hyphenated compound is always one word, as is "C++", "C#", ".NET" and KP20k's "<digit>".
 """
 

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.tree import Tree
 
 
-def show_keyphrases(found: Iterable[tuple[str, Any]]) -> None:
+def show_keyphrases(predicted: Iterable[tuple[str, Any]]) -> None:
     """Print a table of keyphrases for each document; square brackets of documents are no colours."""
     console = Console()
-    for name, keyphrases in found:
+    for name, keyphrases in predicted:
         table = Table(title=name, title_justify="left")
         for column in ("keyphrase", "kind", "score", "occurrences"):
             table.add_column(column, justify="left" if column in ("keyphrase", "kind") else "right")
@@ -26,14 +26,14 @@ def show_keyphrases(found: Iterable[tuple[str, Any]]) -> None:
             console.print(f"[yellow]{escape(warning)}[/]")
 
 
-def provenance_tree(found: Mapping[str, Any]) -> Tree:
+def provenance_tree(traced: Mapping[str, Any]) -> Tree:
     """Draw the chain that :func:`simckp.runtime.provenance.trace` found."""
-    return _branch(found, found["path"], set())
+    return _branch(traced, traced["path"], set())
 
 
-def _branch(found: Mapping[str, Any], path: str, seen: set[str]) -> Tree:
+def _branch(traced: Mapping[str, Any], path: str, seen: set[str]) -> Tree:
     """Draw a file and what it came from; a stage that was drawn already (``seen``) is only named."""
-    file = found["files"][path]
+    file = traced["files"][path]
     title = f"[bold]{escape(path)}[/]"
     if file["hash"]:
         title += f"  md5 {file['hash']}" + ("" if file["unchanged"] else "  [red]changed since[/]")
@@ -45,7 +45,7 @@ def _branch(found: Mapping[str, Any], path: str, seen: set[str]) -> Tree:
         tree.add(f"by {name}, see above")
         return tree
     seen.add(name)
-    stage = found["stages"][name]
+    stage = traced["stages"][name]
     if note := stage["record"]:
         state = {None: "no Git", True: "with changes that were not committed", False: "clean"}[note["dirty"]]
         tree.add(f"by {name} at {note['ended']}, {note['seconds']} s, commit {note['commit']} ({state})")
@@ -59,5 +59,5 @@ def _branch(found: Mapping[str, Any], path: str, seen: set[str]) -> Tree:
     if stage["code"]:
         tree.add(f"code {len(stage['code'])} files")
     for entry in stage["inputs"]:
-        tree.add(_branch(found, entry, seen))
+        tree.add(_branch(traced, entry, seen))
     return tree

@@ -124,10 +124,11 @@ class Scored(TypedDict):
 
 
 class Threshold(TypedDict):
-    """How one method cuts one kind; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
+    """The threshold of one kind by one method; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
 
     ``features``, ``coefficients``, ``intercept``, ``precision_weight``, ``gold_prior`` and ``limit`` (null for none)
-    are those of the adaptive method (:mod:`simckp.thresholds.calibration`); without features ``value`` is the cut.
+    are those of the adaptive method (:mod:`simckp.thresholds.calibration`); without
+    features ``value`` is the threshold.
     """
 
     kind: str
@@ -145,7 +146,7 @@ class Threshold(TypedDict):
 
 
 class PredictedPhrase(TypedDict):
-    """One keyphrase as given to the user, best score first within its kind."""
+    """One predicted keyphrase, best score first within its kind."""
 
     surface: str
     key: str

@@ -1,4 +1,4 @@
-"""Compare the thresholds of all methods on the same scores, with the best possible one beside them."""
+"""Compare the thresholds of all methods on the same scores, and each document's best one as the upper bound."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from simckp.data.records import KINDS, Document, Kind, Scored, Threshold
 from simckp.evaluation.bootstrap import corpus_metrics
 from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
-from simckp.thresholds.calibration import document_cut, ranking
-from simckp.thresholds.selection import count_selected, oracle_cut
+from simckp.thresholds.calibration import document_threshold, ranking
+from simckp.thresholds.selection import count_selected, oracle_threshold
 
 ORACLE = "oracle"
 Rule = tuple[str, int]  # method and minimum
@@ -75,7 +75,7 @@ def _counts(scored: Scored, thresholds: Sequence[Threshold], minimum: int) -> Ma
     counts = {
         (threshold["method"], least): count_selected(ranked.scores, threshold=value, minimum=least)
         for threshold in thresholds
-        for value in (document_cut(threshold, ranked.scores),)
+        for value in (document_threshold(threshold, ranked.scores),)
         for least in sorted({0, minimum})
     }
-    return counts | {(ORACLE, 0): count_selected(ranked.scores, threshold=oracle_cut(ranked), minimum=0)}
+    return counts | {(ORACLE, 0): count_selected(ranked.scores, threshold=oracle_threshold(ranked), minimum=0)}

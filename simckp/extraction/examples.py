@@ -74,7 +74,7 @@ def token_spans(encoded: EncodedText, starts: Integers, ends: Integers) -> tuple
 
 
 def merge_overlaps(starts: Integers, ends: Integers, owners: Integers) -> tuple[Integers, Integers, Integers]:
-    """Cut token spans of the same owner so that they do not overlap; their union stays the same.
+    """Split token spans of the same owner so that they do not overlap; their union stays the same.
 
     Args:
         starts: First token of each span, shape (S,); sorted within each owner, owners ascending.
@@ -133,7 +133,7 @@ def extraction_examples(
 
     Args:
         rows: Documents with their candidates.
-        tokenizer: Of the network; what is longer than it reads is cut off.
+        tokenizer: Of the network; longer texts are truncated.
         max_target_tokens: Longest target of the decoder.
         generate_present: Whether the present keyphrases stand before the absent ones in the decoder's target.
     """

@@ -41,7 +41,7 @@ class Overgenerator:
     Args:
         model: A trained extractor-generator in evaluation mode.
         settings: Beams and lengths.
-        overlap: Tokens that two windows of a long document share; None cuts the document.
+        overlap: Tokens that two windows of a long document share; None truncates the document.
     """
 
     def __init__(self, model: ExtractorGenerator, settings: Generation, *, overlap: int | None = None) -> None:

@@ -42,12 +42,12 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 
 def drop(values: Tensor, rate: float) -> Tensor:
     """Return ``values`` with elements zeroed at ``rate`` (rounded to 1/256, at least one) and the others scaled."""
-    cut = max(1, round(rate * _LEVELS))
-    if cut >= _LEVELS:
+    dropped_levels = max(1, round(rate * _LEVELS))
+    if dropped_levels >= _LEVELS:
         return values * 0.0
     draws = torch.empty(-(-values.numel() // _BYTES_A_DRAW), dtype=torch.int64).random_(-(2**63), None)
-    kept = (draws.view(torch.uint8)[: values.numel()] >= cut).view(values.shape)
-    dropped: Tensor = _Drop.apply(values, kept, _LEVELS / (_LEVELS - cut))  # type: ignore[no-untyped-call]
+    kept = (draws.view(torch.uint8)[: values.numel()] >= dropped_levels).view(values.shape)
+    dropped: Tensor = _Drop.apply(values, kept, _LEVELS / (_LEVELS - dropped_levels))  # type: ignore[no-untyped-call]
     return dropped
 
 

@@ -13,9 +13,10 @@ _BATCHES_SORTED_TOGETHER = 50
 class LengthGroupedSampler(Sampler[int]):
     """Yields positions so that each ``batch_size`` in a row have similar lengths.
 
-    A random permutation is cut into groups of up to 50 batches, each group is sorted by length and cut into batches,
-    and the batches of all groups are shuffled. A batch that is not full comes last. The sampler of ``transformers``
-    makes the same groups but leaves their batches from long to short; docs/decisions/0018-layout.md has what that cost.
+    A random permutation is split into groups of up to 50 batches, each group is sorted by length and split into
+    batches, and the batches of all groups are shuffled. A batch that is not full comes last. The sampler of
+    ``transformers`` makes the same groups but leaves their batches from long to short;
+    docs/decisions/0018-layout.md has what that cost.
 
     Args:
         lengths: Of the examples.

@@ -39,7 +39,7 @@ class EncodedText:
 
 
 class Tokenizer:
-    """A fast tokenizer that cuts texts at one length.
+    """A fast tokenizer that truncates texts to one length.
 
     Args:
         backbone_tokenizer: From :func:`simckp.networks.backbones.load_tokenizer`.
@@ -63,7 +63,7 @@ class Tokenizer:
         return Tokenizer(self.backbone_tokenizer, max_tokens)
 
     def __call__(self, texts: list[str]) -> Iterator[EncodedText]:
-        """Yield the tokens of each text; what is longer than ``max_tokens`` is cut off."""
+        """Yield the tokens of each text; longer texts are truncated to ``max_tokens``."""
         if not texts:
             return
         batch = self.backbone_tokenizer(
@@ -75,7 +75,7 @@ class Tokenizer:
     def windows(self, text: str, overlap: int | None) -> list[EncodedText]:
         """Return a text as one or more windows, each sharing ``overlap`` tokens with the next.
 
-        At least half of each window is new text. With ``overlap=None`` there is one window, and the rest is cut off.
+        At least half of each window is new text. With ``overlap=None`` there is one window, and the rest is left out.
         """
         if overlap is None:
             return list(self([text]))

@@ -158,7 +158,7 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
         include_num_input_tokens_seen="non_padding",
         disable_tqdm=not run.bar,
     )
-    # One process drives one GPU; the Trainer's data parallelism would cut the flat tensors of a batch anywhere.
+    # One process drives one GPU; the Trainer's data parallelism would split the flat tensors of a batch anywhere.
     arguments._n_gpu = min(arguments.n_gpu, 1)
     return arguments
 

@@ -1,4 +1,4 @@
-"""Explain the keyphrases of one document line by line: what was scored, what was cut, and what was never mined."""
+"""Explain the keyphrases of one document line by line: what was scored, predicted, and never mined."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from simckp.candidates.occurrences import explain_phrase
 from simckp.data.records import Scored
 from simckp.prediction.predictor import KeyphrasePredictor, Text, as_document
 from simckp.text import candidate_key, scoring_key
-from simckp.thresholds.calibration import document_cut
+from simckp.thresholds.calibration import document_threshold
 from simckp.thresholds.selection import count_selected
 
 
@@ -25,11 +25,11 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
     (tagged,) = predictor.tag([document])
     ((present, absent),) = predictor.score([document])
     for scored in (present, absent):
-        cut, given = _cut(predictor, scored)
-        count = len(scored["phrases"])
-        yield f"{scored['kind']}: {count} candidates, cut at {cut:.3f}, at least {_least(predictor)}: {given} given"
+        threshold, predicted = _threshold(predictor, scored)
+        rule = f"{len(scored['phrases'])} candidates, threshold {threshold:.3f}, at least {_least(predictor)}"
+        yield f"{scored['kind']}: {rule}: {predicted} predicted"
         for rank, candidate in enumerate(scored["phrases"][: 0 if phrases else most], start=1):
-            verdict = "given" if rank <= given else "not given"
+            verdict = "predicted" if rank <= predicted else "not predicted"
             yield f"{rank:5d}  {candidate['score']:7.3f}  {verdict:<9}  {candidate['surface']}"
     for phrase in phrases:
         yield f"{phrase!r}:"
@@ -40,28 +40,28 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
         if not places:
             yield "  does not stand in the text"
         scored, key = (present, candidate_key(phrase)) if places else (absent, scoring_key(phrase))
-        yield f"  {_place_in(scored, key, _cut(predictor, scored))}"
+        yield f"  {_place_in(scored, key, _threshold(predictor, scored))}"
 
 
 def _least(predictor: KeyphrasePredictor) -> int:
     return predictor.settings.selection.minimum
 
 
-def _cut(predictor: KeyphrasePredictor, scored: Scored) -> tuple[float, int]:
-    """Return the document's cut of a kind and how many phrases are given."""
+def _threshold(predictor: KeyphrasePredictor, scored: Scored) -> tuple[float, int]:
+    """Return the document's threshold of a kind and how many phrases are predicted."""
     scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
-    cut = document_cut(predictor.thresholds[scored["kind"]], scores)
-    return cut, count_selected(scores, threshold=cut, minimum=_least(predictor))
+    threshold = document_threshold(predictor.thresholds[scored["kind"]], scores)
+    return threshold, count_selected(scores, threshold=threshold, minimum=_least(predictor))
 
 
-def _place_in(scored: Scored, key: str, cut: tuple[float, int]) -> str:
-    threshold, given = cut
+def _place_in(scored: Scored, key: str, rule: tuple[float, int]) -> str:
+    threshold, predicted = rule
     for rank, candidate in enumerate(scored["phrases"], start=1):
         if candidate["key"] == key:
-            why = "above the cut" if candidate["score"] > threshold else "not above the cut"
-            if rank <= given and candidate["score"] <= threshold:
-                why += ", but among the best that are always given"
-            end = "given" if rank <= given else "not given"
+            why = "above the threshold" if candidate["score"] > threshold else "not above the threshold"
+            if rank <= predicted and candidate["score"] <= threshold:
+                why += ", but among the best that are always predicted"
+            end = "predicted" if rank <= predicted else "not predicted"
             return (
                 f"{scored['kind']} candidate {rank} of {len(scored['phrases'])}: {candidate['score']:.3f}, {why}: {end}"
             )

@@ -17,7 +17,7 @@ from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
 from simckp.prediction.predictor import Keyphrases
 
-Found = tuple[str, Keyphrases]
+NamedKeyphrases = tuple[str, Keyphrases]
 _PARTS, _MADE_WITH = ".parts", "made-with.json"
 _CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "spans")
 
@@ -27,9 +27,9 @@ def identifier(raw: RawDocument) -> str:
     return raw.id if raw.id is not None else f"{raw.file.name}:{raw.row}"
 
 
-def write_jsonl(found: Iterable[Found], sink: IO[str]) -> None:
+def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
     """Write one object a document: id, text (what the spans refer to), phrases, truncated, warnings."""
-    for name, keyphrases in found:
+    for name, keyphrases in predicted:
         row = {
             "id": name,
             "text": keyphrases.text,
@@ -44,11 +44,11 @@ def write_jsonl(found: Iterable[Found], sink: IO[str]) -> None:
         sink.flush()
 
 
-def write_csv(found: Iterable[Found], sink: IO[str]) -> None:
+def write_csv(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
     """Write one row a keyphrase; spans are ``start-end`` with ``;`` between. A document without any has one row."""
     writer = csv.writer(sink)
     writer.writerow(_CSV_COLUMNS)
-    for name, keyphrases in found:
+    for name, keyphrases in predicted:
         for rank, phrase in enumerate(keyphrases.phrases, start=1):
             spans = ";".join(f"{span['start']}-{span['end']}" for span in phrase["spans"])
             writer.writerow([name, rank, phrase["kind"], phrase["surface"], f"{phrase['score']:.6f}", spans])

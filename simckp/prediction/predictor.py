@@ -116,8 +116,7 @@ class KeyphrasePredictor:
                 text alone its :class:`Keyphrases` are returned.
             batch_size: Texts at a time; changes nothing but speed and memory.
             top_k: At most that many of each kind; without a threshold the best ``top_k``, however they score.
-            threshold: What scores above it is given, instead of what the calibrated thresholds and the best-five
-                rule say.
+            threshold: In place of the calibrated thresholds and the best-five rule: what scores above it is predicted.
             kinds: ``present``, ``absent`` or both; without ``absent`` nothing is generated, which takes most of the
                 time.
 
@@ -127,11 +126,11 @@ class KeyphrasePredictor:
         if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(KINDS):
             raise SimCKPError(f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE}")
         alone = isinstance(texts, str | Mapping)
-        given: Iterable[Any] = [texts] if alone else texts
-        found = self._stream(given, batch_size, top_k, threshold, kinds)
+        several: Iterable[Any] = [texts] if alone else texts
+        stream = self._stream(several, batch_size, top_k, threshold, kinds)
         if alone:
-            return next(found)
-        return found if isinstance(texts, Iterator) else list(found)
+            return next(stream)
+        return stream if isinstance(texts, Iterator) else list(stream)
 
     def _stream(
         self, texts: Iterable[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
@@ -166,13 +165,13 @@ class KeyphrasePredictor:
         threshold: float | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> list[Predicted]:
-        """Return what of the scored phrases is given; see :meth:`__call__` for the options."""
+        """Return the predicted ones of the scored phrases; see :meth:`__call__` for the options."""
         minimum = self.settings.selection.minimum if top_k is None else top_k
-        cuts = self.thresholds
+        thresholds = self.thresholds
         if threshold is not None:
-            minimum, cuts = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
+            minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
         best = [(_best(present, top_k), _best(absent, top_k)) for present, absent in pairs]
-        return predict(best, thresholds=cuts, minimum=minimum, kinds=kinds)
+        return predict(best, thresholds=thresholds, minimum=minimum, kinds=kinds)
 
 
 _POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of present and absent"

@@ -41,7 +41,7 @@ class Networks(NamedTuple):
 
         Args:
             rows: Documents with their candidates and generated phrases.
-            overlap: Tokens that two windows of a long document share; None cuts the document.
+            overlap: Tokens that two windows of a long document share; None truncates the document.
         """
         present: Iterable[Scored]
         absent: Iterable[Scored]

@@ -21,7 +21,7 @@ class RerankingExample:
     """One document with its generated phrases that are not in its text.
 
     Attributes:
-        windows: Tokens of the document's windows, each of shape (T,); one, where long documents are cut.
+        windows: Tokens of the document's windows, each of shape (T,); one, where long documents are truncated.
         phrases: Token ids of each phrase, C arrays.
         label: Whether it was generated correctly, bool, shape (C,).
         targets: Number of absent gold keyphrases, generated or not.
@@ -60,7 +60,7 @@ def reranking_examples(
         tokenizer: Of the network, for documents.
         phrase_tokenizer: Of the network, for phrases.
         with_gold: Whether absent gold keyphrases that were not generated follow, as correct ones.
-        overlap: Tokens that two windows of a long document share; None cuts the document.
+        overlap: Tokens that two windows of a long document share; None truncates the document.
     """
     for document, generated in rows:
         absent = absent_phrases(generated)

@@ -122,7 +122,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
         )
         for number, request in enumerate(batch)
     ]
-    found = []
+    answers = []
     for request, document, pair in zip(batch, documents, predictor.score(documents, kinds=kinds), strict=True):
         (predicted,) = predictor.choose([pair], top_k=request.top_k, threshold=request.threshold, kinds=kinds)
         chosen = {(phrase["kind"], phrase["key"]) for phrase in predicted["phrases"]}
@@ -139,7 +139,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
             for phrase in scored["phrases"]
             if request.every_score or (scored["kind"], phrase["key"]) in chosen
         ]
-        found.append(
+        answers.append(
             Answer(
                 text=document["text"],
                 phrases=phrases,
@@ -147,7 +147,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
                 warnings=predicted["warnings"],
             )
         )
-    return found
+    return answers
 
 
 def _refusals(limits: Limits) -> dict[int | str, dict[str, Any]]:

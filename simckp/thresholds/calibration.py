@@ -1,6 +1,6 @@
 """Thresholds found on validation scores: the paper's, one best for all documents, and one that adapts to each.
 
-Shapes: C candidates of one document, F features, G cuts or rules that are tried.
+Shapes: C candidates of one document, F features, G thresholds or rules that are tried.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from simckp.thresholds.selection import (
     Ranking,
     best_counts,
     calibrate,
-    cut_behind,
     f1_at_m,
+    threshold_after,
 )
 
-PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_cuts", "best_global_cut", "adaptive", "fixed"
-_CUTS_TRIED = 512
+PAPER, GLOBAL, ADAPTIVE, FIXED = "mean_of_best_thresholds", "best_global_threshold", "adaptive", "fixed"
+_THRESHOLDS_TRIED = 512
 _DEPTH = 50
 # Tried for the adaptive rule: the weight of a document's precision, and gold keyphrases added to the expected ones.
 _WEIGHTS, _PRIORS = np.arange(0.30, 0.96, 0.02), np.asarray([0.0, 1.0, 2.0, 5.0, 10.0, 20.0])
@@ -43,9 +43,9 @@ def calibrate_kinds(
 
     Args:
         rows: Scores of the validation set.
-        minimum: Of the best-five rule; global cuts are chosen with it.
+        minimum: Of the best-five rule; the global threshold is chosen with it.
         limit: Of the adaptive rule: it gives at most this many times the keyphrases that it expects; None, any number.
-        fixed: A threshold of the user's, reported beside the others.
+        fixed: A threshold of the user's, reported with the other methods.
     """
     rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
     for row in rows:
@@ -54,7 +54,7 @@ def calibrate_kinds(
 
 
 def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
-    """Return a cut that was not found on validation scores."""
+    """Return one threshold for all documents."""
     return Threshold(
         kind=kind,
         method=method,
@@ -82,8 +82,8 @@ def ranking(scored: Scored) -> Ranking:
     return Ranking.of([p["score"] for p in phrases], [p["label"] for p in phrases], scored["targets"])
 
 
-def document_cut(threshold: Threshold, scores: Floats) -> float:
-    """Return the cut of one document: what scores higher is given.
+def document_threshold(threshold: Threshold, scores: Floats) -> float:
+    """Return the threshold of one document: candidates with higher scores are predicted.
 
     Args:
         threshold: A row of the thresholds data set.
@@ -95,18 +95,30 @@ def document_cut(threshold: Threshold, scores: Floats) -> float:
     logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
     probability = 1.0 / (1.0 + np.exp(-logits))
     weight, prior = threshold["precision_weight"], threshold["gold_prior"]
-    worth_GC = _expected_worth(probability, np.asarray([weight]), np.asarray([prior]), threshold["limit"])
-    return cut_behind(scores, worth_GC[0])
+    gain_GC = _expected_gain(probability, np.asarray([weight]), np.asarray([prior]), threshold["limit"])
+    return threshold_after(scores, gain_GC[0])
 
 
-def _expected_worth(probability: Floats, weight_G: Floats, prior_G: Floats, limit: float | None) -> Floats:
-    """Return what giving the best 1, 2 ... candidates adds to corpus F1, for several rules, shape (G, C) or fewer.
+def _expected_gain(probability: Floats, weight_G: Floats, prior_G: Floats, limit: float | None) -> Floats:
+    """Return what predicting the best 1, 2 ... candidates is expected to add to corpus F1 by several rules.
 
-    F1 of mean precision and mean recall grows, to the first order, by a weighted sum of what each document has of
-    both: ``w * matches / given + (1 - w) * matches / gold``. Matches are expected; so is gold, and the prior stands for
-    gold that is no candidate, and keeps documents with little promise from being worth much. Without a limit the sum
-    would give everything where nothing is likely to be right (precision has nothing to lose there): figures like that,
-    people do not. So at most ``limit`` times as many are given as right ones are expected.
+    To the first order, F1 of mean precision and mean recall grows by a weighted sum of each document's two:
+    ``w * matches / predicted + (1 - w) * matches / gold``. Here the numbers of matches and of gold keyphrases are
+    expected values. ``gold_prior`` is added to the latter: it stands for gold keyphrases that are no candidates, and
+    makes a document with few likely candidates count for little.
+
+    Where no candidate is likely to be right, precision has nothing to lose, and the sum alone would predict every
+    candidate. That raises corpus F1 a little, but readers get dozens of wrong phrases. Therefore at most ``limit``
+    times the expected number of matches is predicted.
+
+    Args:
+        probability: That a candidate is a gold keyphrase, best score first, shape (C,).
+        weight_G: Of precision, by rule, shape (G,).
+        prior_G: Gold keyphrases that are added to the expected ones, by rule, shape (G,).
+        limit: Times the expected number of matches; None, any number.
+
+    Returns:
+        Shape (G, C), or fewer columns with a limit.
     """
     most = None if limit is None else max(1, round(limit * float(probability.sum())))
     matches = np.cumsum(probability)[:most]
@@ -140,23 +152,23 @@ def _thresholds(
 ) -> list[Threshold]:
     paper = calibrate(rankings, minimum=minimum)
 
-    found = [
+    thresholds = [
         same_for_all(kind, paper.threshold, method=PAPER),
-        same_for_all(kind, best_global_cut(rankings, minimum=minimum), method=GLOBAL),
+        same_for_all(kind, best_global_threshold(rankings, minimum=minimum), method=GLOBAL),
         _adaptive(kind, rankings, limit),
     ]
     if fixed is not None:
-        found.append(same_for_all(kind, fixed))
+        thresholds.append(same_for_all(kind, fixed))
 
     def f1(threshold: Threshold) -> float:
-        return f1_at_m(rankings, lambda one: document_cut(threshold, one.scores), minimum=minimum)
+        return f1_at_m(rankings, lambda one: document_threshold(threshold, one.scores), minimum=minimum)
 
     measured = {"oracle_f1_at_m": paper.oracle_f1_at_m, "documents": paper.documents}
-    return [{**one, **measured, "f1_at_m": f1(one)} for one in found]  # type: ignore[typeddict-item]
+    return [{**one, **measured, "f1_at_m": f1(one)} for one in thresholds]  # type: ignore[typeddict-item]
 
 
-def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
-    """Return the one cut for all documents that maximises corpus F1@M, of 512 quantiles of the best scores.
+def best_global_threshold(rankings: Sequence[Ranking], *, minimum: int) -> float:
+    """Return the one threshold for all documents that maximises corpus F1@M, of 512 quantiles of the best scores.
 
     Without any gold candidate it is the highest similarity, as in :func:`~simckp.thresholds.selection.calibrate`.
     """
@@ -164,26 +176,26 @@ def best_global_cut(rankings: Sequence[Ranking], *, minimum: int) -> float:
     if not any(one.labels.any() for one in with_gold):
         return HIGHEST_SIMILARITY
     scores = np.concatenate([one.scores[:_DEPTH] for one in with_gold])
-    cuts = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _CUTS_TRIED)))
-    precision_G, recall_G = np.zeros(len(cuts)), np.zeros(len(cuts))
+    tried_G = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _THRESHOLDS_TRIED)))
+    precision_G, recall_G = np.zeros(len(tried_G)), np.zeros(len(tried_G))
     for one in with_gold:
-        above = np.searchsorted(-one.scores, -cuts, side="left")  # how many scores are higher than each cut
-        given = np.minimum(np.maximum(above, minimum), len(one.scores))
-        matches = np.concatenate([[0], np.cumsum(one.labels)])[given]
-        precision_G += matches / np.maximum(given, 1)
-        recall_G += matches / one.targets
-    # F1 of two sums is F1 of two means but for a factor that all cuts share.
-    f1 = 2.0 * precision_G * recall_G / np.maximum(precision_G + recall_G, np.finfo(float).tiny)
-    return float(cuts[int(np.argmax(f1))])
+        above_G = np.searchsorted(-one.scores, -tried_G, side="left")  # how many scores are higher than each threshold
+        predicted_G = np.minimum(np.maximum(above_G, minimum), len(one.scores))
+        matches_G = np.concatenate([[0], np.cumsum(one.labels)])[predicted_G]
+        precision_G += matches_G / np.maximum(predicted_G, 1)
+        recall_G += matches_G / one.targets
+    # F1 of two sums is F1 of two means times a factor that is the same for all thresholds.
+    f1_G = 2.0 * precision_G * recall_G / np.maximum(precision_G + recall_G, np.finfo(float).tiny)
+    return float(tried_G[int(np.argmax(f1_G))])
 
 
 def _adaptive(kind: str, rankings: Sequence[Ranking], limit: float | None) -> Threshold:
-    """Fit the adaptive rule: a logistic regression says how likely each of the best 50 candidates is right.
+    """Fit the adaptive rule: a logistic regression estimates how likely each of the best 50 candidates is right.
 
-    A document's cut maximises what these probabilities lead one to expect of it (:func:`_expected_worth`); the rule's
-    weight and prior are those with the best corpus F1@M.
+    A document's threshold maximises its expected share of corpus F1 (:func:`_expected_gain`) under these
+    probabilities; the rule's weight and prior are those with the best corpus F1@M on the validation documents.
     """
-    # Imported where a rule is fitted: only one stage does, and all that predict would wait a second for it.
+    # Imported where a rule is fitted: only one stage does, and every prediction would wait a second for it.
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -218,9 +230,9 @@ def _best_rule(
     weight_G, prior_G = (grid.ravel() for grid in np.meshgrid(_WEIGHTS, _PRIORS))
     precision_G, recall_G = np.zeros(len(weight_G)), np.zeros(len(weight_G))
     for one, probability in zip(rankings, probabilities, strict=True):
-        given_G = best_counts(one.scores, _expected_worth(probability, weight_G, prior_G, limit))
-        matches_G = np.cumsum(one.labels)[given_G - 1]
-        precision_G += matches_G / given_G
+        predicted_G = best_counts(one.scores, _expected_gain(probability, weight_G, prior_G, limit))
+        matches_G = np.cumsum(one.labels)[predicted_G - 1]
+        precision_G += matches_G / predicted_G
         recall_G += matches_G / one.targets
     best = int(np.argmax(2.0 * precision_G * recall_G / np.maximum(precision_G + recall_G, np.finfo(float).tiny)))
     return float(weight_G[best]), float(prior_G[best])

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import numpy as np
 
 from simckp.data.records import KINDS, Predicted, PredictedPhrase, Scored, Threshold
-from simckp.thresholds.calibration import document_cut
+from simckp.thresholds.calibration import document_threshold
 from simckp.thresholds.selection import count_selected
 
 
@@ -34,9 +34,9 @@ def predict(
 
     Args:
         pairs: Scored phrases of each document, best first: present, absent.
-        thresholds: How each kind is cut.
-        minimum: Given if there are that many, however low they score (the paper's best-five rule).
-        kinds: What is given; nothing is said of a kind that is not.
+        thresholds: Of each kind.
+        minimum: Predicted however low they score, if there are that many (the paper's best-five rule).
+        kinds: What is predicted; another kind has no phrases and no warnings.
 
     Returns:
         Present keyphrases before absent ones, each kind best first; warnings say why there are none, or which part
@@ -53,7 +53,8 @@ def _predict_document(
         if scored["kind"] not in kinds:
             continue
         scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
-        given = count_selected(scores, threshold=document_cut(thresholds[scored["kind"]], scores), minimum=minimum)
+        threshold = document_threshold(thresholds[scored["kind"]], scores)
+        count = count_selected(scores, threshold=threshold, minimum=minimum)
         chosen += [
             PredictedPhrase(
                 surface=phrase["surface"],
@@ -62,7 +63,7 @@ def _predict_document(
                 score=phrase["score"],
                 spans=phrase["spans"],
             )
-            for phrase in scored["phrases"][:given]
+            for phrase in scored["phrases"][:count]
         ]
     truncated = any(scored["truncated"] for scored in pair)
     return Predicted(id=pair[0]["id"], phrases=chosen, truncated=truncated, warnings=_warnings(*pair, kinds))

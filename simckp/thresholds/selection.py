@@ -32,7 +32,7 @@ class Ranking:
         return cls(values[order], flags[order], targets)
 
     def f1_by_count(self) -> Floats:
-        """Return F1@M if the best 1, 2, ... C candidates are given, shape (C,)."""
+        """Return F1@M if the best 1, 2, ... C candidates are predicted, shape (C,)."""
         count = np.arange(1, len(self.scores) + 1)
         # 2PR / (P + R) with P = matches / count and R = matches / targets.
         return 2.0 * np.cumsum(self.labels) / (count + max(self.targets, 1))
@@ -40,7 +40,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A threshold, the number of documents it was found on, and F1@M on them with it and with each one's own cut."""
+    """A threshold, the number of documents it comes from, and F1@M with it and with each document's best threshold."""
 
     threshold: float
     documents: int
@@ -48,24 +48,24 @@ class Calibration:
     oracle_f1_at_m: float
 
 
-def best_cut(ranking: Ranking) -> float | None:
-    """Return the cut that maximises a document's F1@M, or None if no candidate is a gold keyphrase.
+def best_threshold(ranking: Ranking) -> float | None:
+    """Return the threshold that maximises a document's F1@M, or None if no candidate is a gold keyphrase.
 
-    The cut lies half-way between the last candidate given and the first that is not (at the last one's score if
-    there is no further). Of several counts with the same F1@M the smallest is taken; candidates with equal scores
-    are given together.
+    It lies half-way between the last candidate above it and the first below it, or just below the last candidate if
+    all are predicted. Of several counts with the same F1@M the smallest is taken; candidates with equal scores are
+    kept together.
     """
     if not ranking.labels.any():
         return None
-    return cut_behind(ranking.scores, ranking.f1_by_count())
+    return threshold_after(ranking.scores, ranking.f1_by_count())
 
 
-def cut_behind(scores: Floats, value_by_count: Floats) -> float:
-    """Return the cut behind the count with the highest value; equal scores are not separated.
+def threshold_after(scores: Floats, value_by_count: Floats) -> float:
+    """Return the threshold that keeps as many candidates as have the highest value; equal scores stay together.
 
     Args:
         scores: Descending, shape (C,).
-        value_by_count: What giving the best 1, 2, ... of them is worth, shape (C,) or shorter.
+        value_by_count: The value of predicting the best 1, 2, ... of them, shape (C,) or shorter.
     """
     best = int(best_counts(scores, value_by_count[None])[0]) - 1
     if best + 1 == len(scores):
@@ -74,9 +74,15 @@ def cut_behind(scores: Floats, value_by_count: Floats) -> float:
 
 
 def best_counts(scores: Floats, value_GC: Floats) -> NDArray[np.int64]:
-    """Return the count with the highest value by each of several rules, shape (G,), equal scores not separated.
+    """Return the count with the highest value by each of several rules; equal scores stay together.
 
-    Where all that may be given have one score, all candidates with that score are given.
+    Args:
+        scores: Descending, shape (C,).
+        value_GC: The value of predicting the best 1, 2, ... of them by each rule, shape (G, C) or fewer columns. Where
+            all these columns fall into one run of equal scores, the whole run is counted.
+
+    Returns:
+        Shape (G,).
     """
     ends_tie = np.append(scores[1:] < scores[:-1], True)
     possible = ends_tie[: value_GC.shape[1]]
@@ -87,9 +93,9 @@ def best_counts(scores: Floats, value_GC: Floats) -> NDArray[np.int64]:
 
 
 def count_selected(scores: Floats, *, threshold: float, minimum: int) -> int:
-    """Return how many of the best-first ``scores`` are given: those above ``threshold``, at least ``minimum``.
+    """Return how many of the best-first ``scores`` are predicted: those above ``threshold``, at least ``minimum``.
 
-    What exists is given where there are fewer than ``minimum`` candidates.
+    Where there are fewer than ``minimum`` candidates, all of them are.
     """
     return min(len(scores), max(minimum, int((scores > threshold).sum())))
 
@@ -104,36 +110,36 @@ def f1_of_means(precision: Iterable[float], recall: Iterable[float]) -> float:
     return 2.0 * mean_precision * mean_recall / total if total else 0.0
 
 
-def oracle_cut(ranking: Ranking) -> float:
-    """Return the cut that maximises a document's own F1@M: what no rule can beat; infinite without a gold candidate."""
-    cut = best_cut(ranking)
-    return np.inf if cut is None else cut
+def oracle_threshold(ranking: Ranking) -> float:
+    """Return a document's best threshold, the upper bound of every rule; infinite without a gold candidate."""
+    threshold = best_threshold(ranking)
+    return np.inf if threshold is None else threshold
 
 
-def f1_at_m(rankings: Iterable[Ranking], cut_of: Callable[[Ranking], float], *, minimum: int) -> float:
-    """Return corpus F1@M over the documents with gold keyphrases, each cut where ``cut_of`` says."""
+def f1_at_m(rankings: Iterable[Ranking], threshold_of: Callable[[Ranking], float], *, minimum: int) -> float:
+    """Return corpus F1@M over the documents with gold keyphrases, each with its own threshold."""
     precisions, recalls = [], []
     for ranking in rankings:
         if not ranking.targets:
             continue
-        given = count_selected(ranking.scores, threshold=cut_of(ranking), minimum=minimum)
-        matches = int(ranking.labels[:given].sum())
-        precisions.append(matches / given if given else 0.0)
+        predicted = count_selected(ranking.scores, threshold=threshold_of(ranking), minimum=minimum)
+        matches = int(ranking.labels[:predicted].sum())
+        precisions.append(matches / predicted if predicted else 0.0)
         recalls.append(matches / ranking.targets)
     return f1_of_means(precisions, recalls)
 
 
 def calibrate(rankings: list[Ranking], *, minimum: int) -> Calibration:
-    """Find the threshold: the mean of the documents' F1@M-maximising cuts (section 5.3).
+    """Find the paper's threshold: the mean of the documents' F1@M-maximising thresholds (section 5.3).
 
-    Documents without a gold keyphrase among their candidates have no best cut and do not count. If none has one,
-    the threshold is the highest cosine there is: then only the ``minimum`` best phrases are given.
+    Documents without a gold keyphrase among their candidates have no best threshold and do not count. If no document
+    has one, the threshold is 1, the highest cosine: then only the ``minimum`` best phrases are predicted.
     """
-    cuts = [cut for ranking in rankings if (cut := best_cut(ranking)) is not None]
-    threshold = float(np.mean(cuts)) if cuts else HIGHEST_SIMILARITY
+    best = [threshold for ranking in rankings if (threshold := best_threshold(ranking)) is not None]
+    threshold = float(np.mean(best)) if best else HIGHEST_SIMILARITY
     return Calibration(
         threshold=threshold,
-        documents=len(cuts),
+        documents=len(best),
         f1_at_m=f1_at_m(rankings, lambda _: threshold, minimum=minimum),
-        oracle_f1_at_m=f1_at_m(rankings, oracle_cut, minimum=0),
+        oracle_f1_at_m=f1_at_m(rankings, oracle_threshold, minimum=0),
     )

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from simckp.candidates.alignment import Word, code_point_offsets, join_compounds
 
 
-def cut(text: str, tags: dict[str, str] | None = None) -> list[Word]:
-    """Cut like a tagger that splits at every mark."""
+def split(text: str, tags: dict[str, str] | None = None) -> list[Word]:
+    """Split like a tagger that splits at every mark."""
     return [
         Word((tags or {}).get(match[0], "NN"), match.start(), match.end())
         for match in re.finditer(r"[^\W_]+|[^\w\s]|_", text)
@@ -36,18 +36,18 @@ def cut(text: str, tags: dict[str, str] | None = None) -> list[Word]:
     ],
 )
 def test_compounds(text: str, words: list[str]) -> None:
-    assert [text[word.start : word.end] for word in join_compounds(text, cut(text))] == words
+    assert [text[word.start : word.end] for word in join_compounds(text, split(text))] == words
 
 
 def test_the_last_part_gives_the_tag() -> None:
     text = "peer-to-peer and <digit>"
-    joined = join_compounds(text, cut(text, {"to": "IN", "-": "HYPH", "and": "CC"}))
+    joined = join_compounds(text, split(text, {"to": "IN", "-": "HYPH", "and": "CC"}))
     assert [word.tag for word in joined] == ["NN", "CC", "CD"]
 
 
 @given(st.text(alphabet="ab-+#<>.' –digt", max_size=30))
 def test_every_word_lies_in_exactly_one_joined_word(text: str) -> None:
-    words = cut(text)
+    words = split(text)
     joined = join_compounds(text, words)
     assert all(first.end <= second.start for first, second in pairwise(joined))
     for word in words:

@@ -171,7 +171,10 @@ def test_markdown_cells() -> None:
 
 def test_thresholds_side_by_side() -> None:
     def by_method(value: float) -> dict[str, Any]:
-        return {"best_global_cut": {"0": {"F1@M": value}, "5": {"F1@M": value / 2}}, "oracle": {"0": {"F1@M": 0.9}}}
+        return {
+            "best_global_threshold": {"0": {"F1@M": value}, "5": {"F1@M": value / 2}},
+            "oracle": {"0": {"F1@M": 0.9}},
+        }
 
     by_seed = {
         13: {"present": by_method(0.4), "absent": by_method(0.2)},
@@ -181,7 +184,7 @@ def test_thresholds_side_by_side() -> None:
     assert list(table.columns) == ["threshold", "at least", "nus present F1@M", "nus absent F1@M"]
     # Present: mean (0.4 + 0.6) / 2, population deviation 0.1; half of both with the best-five rule.
     assert rows(table) == [
-        ["best global cut", "0", "0.500_100", "0.200_0"],
-        ["best global cut", "5", "0.250_50", "0.100_0"],
+        ["best global threshold", "0", "0.500_100", "0.200_0"],
+        ["best global threshold", "5", "0.250_50", "0.100_0"],
         ["oracle", "0", "0.900_0", "0.900_0"],
     ]

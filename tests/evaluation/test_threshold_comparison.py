@@ -25,7 +25,7 @@ def row(gold: list[str]) -> tuple[Document, tuple[Scored, Scored]]:
 
 
 def test_side_by_side_by_hand() -> None:
-    thresholds = [same_for_all(kind, 0.75, method="mean_of_best_cuts") for kind in ("present", "absent")]
+    thresholds = [same_for_all(kind, 0.75, method="mean_of_best_thresholds") for kind in ("present", "absent")]
     metrics = compare_thresholds(
         [row(["alpha"]), row(["alpha", "beta", "gamma"])],
         thresholds,
@@ -37,13 +37,13 @@ def test_side_by_side_by_hand() -> None:
     )
     present, absent = metrics["present"], metrics["absent"]
     # Above 0.75: alpha and beta. Precision 1/2 and 1, recall 1 and 2/3: F1 of 3/4 and 5/6.
-    two = present["mean_of_best_cuts"]["0"]
+    two = present["mean_of_best_thresholds"]["0"]
     assert two["F1@M"] == pytest.approx(2 * (3 / 4) * (5 / 6) / (3 / 4 + 5 / 6))
     # The best five: precision 1/5 and 3/5, recall 1 and 1.
-    five = present["mean_of_best_cuts"]["5"]
+    five = present["mean_of_best_thresholds"]["5"]
     assert five["F1@M"] == pytest.approx(2 * 0.4 / 1.4)
     assert (two["predicted"], five["predicted"]) == (2.0, 5.0)
     assert list(present["oracle"]) == ["0"]
     assert present["oracle"]["0"]["F1@M"] == 1.0
     assert absent["oracle"]["0"]["F1@M"] == 0.0
-    assert absent["mean_of_best_cuts"]["5"]["documents"] == 2
+    assert absent["mean_of_best_thresholds"]["5"]["documents"] == 2

@@ -156,8 +156,8 @@ def test_a_text_that_fits_is_one_window(tiny_bert: Path) -> None:
         (plain,) = encode([text])
         assert window.input_ids.tolist() == plain.input_ids.tolist()
         assert (window.begin, window.reach, window.truncated) == (0, plain.reach, False)
-    (cut,) = encode.windows("graphs " * 100, None)
-    assert cut.truncated
+    (window,) = encode.windows("graphs " * 100, None)
+    assert window.truncated
     # A window with more overlap than half of it would hardly move on.
     assert len(Tokenizer(tokenizer, 8).windows("graphs " * 40, 1000)) < 40
 

@@ -111,9 +111,9 @@ def test_the_beams_of_all_windows_are_ranked_together(extractor: Any) -> None:
     text = "we study sparse graphs and neural networks of deep learning " * 5
     model = reading(extractor, 24)
     search = Overgenerator(model, SETTINGS, overlap=8)
-    (cut,) = Overgenerator(model, SETTINGS)([make_document(text, [])])
+    (truncated,) = Overgenerator(model, SETTINGS)([make_document(text, [])])
     (whole,) = search([make_document(text, [])])
-    assert (cut["truncated"], whole["truncated"]) == (True, False)
+    assert (truncated["truncated"], whole["truncated"]) == (True, False)
     windows = model.tokenizer.windows(text, 8)
     every = sorted((b for beams in search.search(windows) for b in beams), key=lambda b: -b.log_prob)
     assert len(every) == SETTINGS.beams * len(windows)

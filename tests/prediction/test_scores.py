@@ -79,7 +79,7 @@ def test_candidates_beyond_the_length_are_counted_and_not_scored(pairs: Any, tin
     for row, (_, mined) in zip(rows, pairs, strict=True):
         assert len(row["phrases"]) + row["unscored"] == len(mined["phrases"])
         assert row["unscored"] > 0
-    (predicted,) = predict([(rows[0], absent_row("d0"))], thresholds=cuts(1.0, 1.0), minimum=5)
+    (predicted,) = predict([(rows[0], absent_row("d0"))], thresholds=thresholds(1.0, 1.0), minimum=5)
     assert predicted["truncated"]
     assert f"{rows[0]['unscored']} candidates lie beyond the length that the extractor reads" in predicted["warnings"]
 
@@ -93,7 +93,7 @@ def scored(kind: str, *scores: float, labels: tuple[bool, ...] = ()) -> Scored:
     return Scored(id="d0", kind=kind, phrases=phrases, targets=sum(flags), truncated=False, unscored=0)
 
 
-def cuts(present: float, absent: float) -> dict[str, Threshold]:
+def thresholds(present: float, absent: float) -> dict[str, Threshold]:
     return {kind: same_for_all(kind, value) for kind, value in (("present", present), ("absent", absent))}
 
 
@@ -106,15 +106,15 @@ def absent_row(identifier: str) -> Scored:
 def test_predictions_above_the_threshold_or_the_best_five() -> None:
     present = scored("present", 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
     absent = scored("absent", 0.6, 0.2)
-    (predicted,) = predict([(present, absent)], thresholds=cuts(0.35, 0.5), minimum=5)
+    (predicted,) = predict([(present, absent)], thresholds=thresholds(0.35, 0.5), minimum=5)
     kinds = [phrase["kind"] for phrase in predicted["phrases"]]
     assert kinds == ["present"] * 6 + ["absent"] * 2  # six above, and both that exist
-    (predicted,) = predict([(present, absent)], thresholds=cuts(0.85, 0.5), minimum=0)
+    (predicted,) = predict([(present, absent)], thresholds=thresholds(0.85, 0.5), minimum=0)
     assert [phrase["score"] for phrase in predicted["phrases"]] == [0.9, 0.6]
 
 
 def test_an_empty_document_gives_nothing_and_says_why() -> None:
-    (predicted,) = predict([(scored("present"), scored("absent"))], thresholds=cuts(0.0, 0.0), minimum=5)
+    (predicted,) = predict([(scored("present"), scored("absent"))], thresholds=thresholds(0.0, 0.0), minimum=5)
     assert predicted["phrases"] == []
     assert predicted["warnings"] == ["no candidate phrase in the text", "no absent phrase was generated"]
 
@@ -190,10 +190,10 @@ def test_a_phrase_at_the_end_of_a_long_document_is_scored(tiny_bert: Path) -> No
     }
     model = reading(new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1), 48)
     model.eval()
-    (cut,) = score_present([(document, mined)], model)
-    assert ([p["key"] for p in cut["phrases"]], cut["truncated"], cut["unscored"]) == (["filler words"], True, 1)
+    (start,) = score_present([(document, mined)], model)
+    assert ([p["key"] for p in start["phrases"]], start["truncated"], start["unscored"]) == (["filler words"], True, 1)
     (whole,) = score_present([(document, mined)], model, overlap=16)
     assert {p["key"] for p in whole["phrases"]} == {"quantum annealing", "filler words"}
     assert (whole["truncated"], whole["unscored"], whole["targets"]) == (False, 0, 1)
     by_key = {p["key"]: p["score"] for p in whole["phrases"]}
-    assert by_key["filler words"] == pytest.approx(cut["phrases"][0]["score"], abs=1e-5)
+    assert by_key["filler words"] == pytest.approx(start["phrases"][0]["score"], abs=1e-5)

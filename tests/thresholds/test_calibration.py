@@ -1,4 +1,4 @@
-"""Thresholds by every method: against trying all cuts, and on documents that need different ones."""
+"""Thresholds by every method: against trying all thresholds, and on documents that need different ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +15,12 @@ from simckp.thresholds.calibration import (
     FIXED,
     GLOBAL,
     PAPER,
-    best_global_cut,
+    best_global_threshold,
     calibrate_kinds,
-    document_cut,
+    document_threshold,
     score_features,
 )
-from simckp.thresholds.selection import HIGHEST_SIMILARITY, Ranking, f1_at_m, oracle_cut
+from simckp.thresholds.selection import HIGHEST_SIMILARITY, Ranking, f1_at_m, oracle_threshold
 
 
 def scored(kind: str, scores: Any, labels: Any, targets: int | None = None) -> Scored:
@@ -38,8 +38,8 @@ def by_method(rows: list[Scored], **options: Any) -> dict[tuple[str, str], Thres
 
 def test_each_kind_has_its_thresholds() -> None:
     rows = [
-        scored("present", [0.9, 0.5], [True, False]),  # cut 0.7
-        scored("absent", [0.4, 0.2], [True, False]),  # cut 0.3
+        scored("present", [0.9, 0.5], [True, False]),  # best threshold 0.7
+        scored("absent", [0.4, 0.2], [True, False]),  # best threshold 0.3
     ]
     found = by_method(rows, minimum=0, fixed=0.45)
     assert found["present", PAPER]["value"] == pytest.approx(0.7)
@@ -50,8 +50,8 @@ def test_each_kind_has_its_thresholds() -> None:
     assert {method for _, method in found} == {PAPER, GLOBAL, ADAPTIVE, FIXED}
 
 
-def constant(cut: float) -> Callable[[Ranking], float]:
-    return lambda _: cut
+def constant(threshold: float) -> Callable[[Ranking], float]:
+    return lambda _: threshold
 
 
 RANKINGS = st.lists(
@@ -62,20 +62,20 @@ RANKINGS = st.lists(
 
 
 @given(RANKINGS, st.integers(0, 2))
-def test_the_best_global_cut_equals_trying_every_score(documents: Any, minimum: int) -> None:
+def test_the_best_global_threshold_equals_trying_every_score(documents: Any, minimum: int) -> None:
     rankings = [
         Ranking.of([s / 10 for s, _ in rows], [label for _, label in rows], sum(label for _, label in rows) + unmined)
         for rows, unmined in documents
     ]
-    cut = best_global_cut(rankings, minimum=minimum)
+    threshold = best_global_threshold(rankings, minimum=minimum)
     if not any(one.labels.any() for one in rankings):
-        assert cut == HIGHEST_SIMILARITY
+        assert threshold == HIGHEST_SIMILARITY
         return
     best = max(f1_at_m(rankings, constant(s / 10 - 0.05), minimum=minimum) for s in range(11))
-    # A cut is one of the scores, and what is above it is given: at least the lowest score is always left out.
+    # A threshold is one of the scores, and what is above it is predicted: at least the lowest score is always left out.
     tried = {float(score) for one in rankings if one.targets for score in one.scores}
     among = max(f1_at_m(rankings, constant(score), minimum=minimum) for score in tried)
-    assert f1_at_m(rankings, constant(cut), minimum=minimum) == pytest.approx(among)
+    assert f1_at_m(rankings, constant(threshold), minimum=minimum) == pytest.approx(among)
     assert among <= best + 1e-9
 
 
@@ -109,7 +109,7 @@ def test_the_adaptive_cut_follows_the_document() -> None:
     ]
 
     def f1_of(method: str) -> float:
-        return f1_at_m(held_out, lambda one: document_cut(found["present", method], one.scores), minimum=0)
+        return f1_at_m(held_out, lambda one: document_threshold(found["present", method], one.scores), minimum=0)
 
     f1 = {method: f1_of(method) for method in (PAPER, GLOBAL, ADAPTIVE)}
     assert f1[ADAPTIVE] > 0.98  # 0.5 is above the low documents' gold and the high ones' wrong candidates alike
@@ -132,7 +132,7 @@ def test_the_limit_bounds_what_is_given_where_nothing_is_expected() -> None:
     for limit in (1.0, 4.0, None):
         found = by_method(rows, minimum=0, limit=limit)["present", ADAPTIVE]
         assert found["limit"] == limit
-        given[limit] = int((unknown > document_cut(found, unknown)).sum())
+        given[limit] = int((unknown > document_threshold(found, unknown)).sum())
     assert given[1.0] <= given[4.0] < given[None]
 
 
@@ -140,12 +140,12 @@ def test_a_cut_does_not_separate_equal_scores_and_takes_any_number() -> None:
     threshold = by_method(mixture(1), minimum=0)["present", ADAPTIVE]
     for scores in ([0.7] * 6, [0.9], list(np.linspace(0.9, 0.1, 200))):
         values = np.asarray(scores)
-        given_count = int((values > document_cut(threshold, values)).sum())
+        given_count = int((values > document_threshold(threshold, values)).sum())
         assert 1 <= given_count <= 50 or len(set(scores)) == 1
         assert given_count == len(values) or values[given_count - 1] > values[given_count]
-    assert document_cut(threshold, np.zeros(0)) == threshold["value"]
+    assert document_threshold(threshold, np.zeros(0)) == threshold["value"]
 
 
 def test_the_oracle_gives_nothing_where_nothing_is_right() -> None:
-    assert oracle_cut(Ranking.of([0.9], [False], 1)) == float("inf")
-    assert oracle_cut(Ranking.of([0.9, 0.1], [True, False], 1)) == pytest.approx(0.5)
+    assert oracle_threshold(Ranking.of([0.9], [False], 1)) == float("inf")
+    assert oracle_threshold(Ranking.of([0.9, 0.1], [True, False], 1)) == pytest.approx(0.5)
