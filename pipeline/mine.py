@@ -13,7 +13,7 @@ def main(set_name: str) -> None:
     with Stage("mine", set_name) as stage:
         candidates = stage.entry.target("candidates")
         stage.transform(
-            partial(mine_pairs, max_words=stage.params.mining.max_words),
+            partial(mine_pairs, **vars(stage.params.mining)),
             [stage.entry.source("documents"), stage.entry.source("tagged")],
             candidates,
             work="cpu",

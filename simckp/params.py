@@ -80,9 +80,10 @@ class Tagger(Section):
 
 
 class Mining(Section):
-    """Algorithm 1: ``max_words`` is its n."""
+    """Algorithm 1: ``max_words`` is its n. ``require_content_word``: see :func:`simckp.candidates.mining.mine`."""
 
     max_words: Annotated[int, Field(ge=1, le=20)]
+    require_content_word: bool
 
 
 class Optimisation(Section):

@@ -10,6 +10,7 @@ from simckp.runtime.memory import collector_paused
 from simckp.text import (
     StemmedText,
     candidate_key,
+    has_content_word,
     has_letter_or_digit,
     is_present,
     single_spaced,
@@ -82,16 +83,18 @@ def phrase_spans(tags: Iterable[str], *, max_words: int) -> Iterator[tuple[int, 
                 yield start, end + 1
 
 
-def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
+def mine(document: Document, tagged: Tagged, *, max_words: int, require_content_word: bool = False) -> Mined:
     """Mine the candidates of one document and label them with its gold keyphrases.
 
-    Phrases with equal stems (blind to hyphens and apostrophes) are one candidate with all its occurrences; its
-    surface is that of the first. Phrases whose key is empty (only joints and marks that stem to nothing) are none.
+    Phrases with equal stems (hyphens and apostrophes ignored) are one candidate with all its occurrences; its
+    surface is that of the first one. A phrase without letters and digits is no candidate.
 
     Args:
         document: The document; its keyphrases give the labels.
         tagged: Its words.
         max_words: n of Algorithm 1.
+        require_content_word: Leave out candidates that consist of auxiliaries and other function words ("is",
+            "also"), which Algorithm 1 takes since it accepts every verb and adverb. Not in the paper.
 
     Returns:
         Candidates in order of first occurrence. Gold keyphrases are split into present ones that were mined, absent
@@ -108,6 +111,12 @@ def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
             spans.append({"start": starts[first], "end": ends[last - 1]})
         elif words[first].isalpha() or has_letter_or_digit(key):
             occurrences[key] = [{"start": starts[first], "end": ends[last - 1]}]
+    if require_content_word:
+        occurrences = {
+            key: spans
+            for key, spans in occurrences.items()
+            if has_content_word(text[spans[0]["start"] : spans[0]["end"]])
+        }
     present, absent, missed = split_targets(document, set(occurrences))
     gold = {candidate_key(phrase) for phrase in present}
     # Phrases start and end with a word; where the whole text is single-spaced, so is each of its slices.
@@ -148,9 +157,14 @@ def split_targets(document: Document, mined: set[str]) -> tuple[list[str], list[
 
 
 @collector_paused()
-def mine_pairs(pairs: list[tuple[Document, Tagged]], *, max_words: int) -> list[Mined]:
-    """Mine several documents, each given with its words."""
-    return [mine(document, tagged, max_words=max_words) for document, tagged in pairs]
+def mine_pairs(
+    pairs: list[tuple[Document, Tagged]], *, max_words: int, require_content_word: bool = False
+) -> list[Mined]:
+    """Mine several documents, each with its words; the options are those of :func:`mine`."""
+    return [
+        mine(document, tagged, max_words=max_words, require_content_word=require_content_word)
+        for document, tagged in pairs
+    ]
 
 
 @dataclass(frozen=True, slots=True)

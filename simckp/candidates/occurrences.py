@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from simckp.candidates.mining import MAY_END, MAY_START, TagSet, tag_set
 from simckp.data.records import Tagged
-from simckp.text import candidate_key, has_letter_or_digit
+from simckp.text import candidate_key, has_content_word, has_letter_or_digit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +28,24 @@ class Occurrence:
     verdict: str
 
 
-def explain_phrase(phrase: str, tagged: Tagged, *, max_words: int) -> list[Occurrence]:
-    """Return every place where a phrase stands, by stem, with the rule of Algorithm 1 that decided.
+def explain_phrase(
+    phrase: str, tagged: Tagged, *, max_words: int, require_content_word: bool = False
+) -> list[Occurrence]:
+    """Return every place where a phrase stands, by stem, with the rule that decided.
 
-    An empty list: the words do not stand together in the text.
+    The options are those of :func:`~simckp.candidates.mining.mine`. An empty list: the words do not stand together in
+    the text.
     """
     key = candidate_key(phrase)
     keys = [candidate_key(word) for word in tagged["words"]]
+    verdict = partial(_verdict, key=key, max_words=max_words, require_content_word=require_content_word)
     return [
         Occurrence(
             start=tagged["starts"][first],
             end=tagged["ends"][last - 1],
             words=tagged["words"][first:last],
             tags=tagged["tags"][first:last],
-            verdict=_verdict(tagged["words"][first:last], tagged["tags"][first:last], key, max_words),
+            verdict=verdict(tagged["words"][first:last], tagged["tags"][first:last]),
         )
         for first, last in _places(key, keys)
     ]
@@ -61,7 +66,7 @@ def _places(key: str, keys: list[str]) -> Iterator[tuple[int, int]]:
                 break
 
 
-def _verdict(words: list[str], tags: list[str], key: str, max_words: int) -> str:
+def _verdict(words: list[str], tags: list[str], *, key: str, max_words: int, require_content_word: bool) -> str:
     if not has_letter_or_digit(key):
         return "has no letter and no digit"
     sets = list(map(tag_set, tags))
@@ -76,4 +81,6 @@ def _verdict(words: list[str], tags: list[str], key: str, max_words: int) -> str
         return f"{words[0]!r} ({tags[0]}) is no phrase alone"
     if not sets[-1] & MAY_END:
         return f"{words[-1]!r} ({tags[-1]}) may not end a phrase"
+    if require_content_word and not has_content_word(" ".join(words)):
+        return "has no content word (mining.require_content_word)"
     return "candidate"

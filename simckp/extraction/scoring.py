@@ -8,7 +8,6 @@ from simckp.data.records import Document, Mined, Scored, ScoredPhrase
 from simckp.extraction.examples import ExtractionExample, collate, window_examples
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.batches import by_length, to_device
-from simckp.text import has_content_word
 
 # Changes nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -55,7 +54,6 @@ def score_present(
                 spans=phrases[position]["spans"],
             )
             for position, score in sorted(best.items())
-            if has_content_word(phrases[position]["surface"])
         ]
         yield Scored(
             id=mined["id"],

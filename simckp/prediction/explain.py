@@ -33,7 +33,7 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
             yield f"{rank:5d}  {candidate['score']:7.3f}  {verdict:<9}  {candidate['surface']}"
     for phrase in phrases:
         yield f"{phrase!r}:"
-        places = explain_phrase(phrase, tagged, max_words=predictor.settings.mining.max_words)
+        places = explain_phrase(phrase, tagged, **vars(predictor.settings.mining))
         for place in places:
             words = " ".join(f"{word}/{tag}" for word, tag in zip(place.words, place.tags, strict=True))
             yield f"  characters {place.start} to {place.end}: {words}: {place.verdict}"

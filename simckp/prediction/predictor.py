@@ -151,7 +151,7 @@ class KeyphrasePredictor:
         """Return every candidate of each document with its score, present and absent; a kind not asked for is empty."""
         settings = self.settings
         tagged = self.tag(documents)
-        mined = mine_pairs(list(zip(documents, tagged, strict=True)), max_words=settings.mining.max_words)
+        mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
         generates = "absent" in kinds or not self._networks.extractor.extracts
         generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]
         rows = list(zip(documents, mined, generated, strict=True))

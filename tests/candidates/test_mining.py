@@ -115,6 +115,21 @@ def test_targets_are_split_and_a_missed_one_is_recorded() -> None:
     }
 
 
+def test_candidates_without_a_content_word_can_be_left_out() -> None:
+    text = "IS is also graph based ."
+    document, tagged = make_document(text, ["also", "graph"]), make_tagged(text, "NN VBZ RB NN VBN .")
+    every = mine(document, tagged, max_words=2)
+    # The key "is" belongs to its first occurrence, the name "IS".
+    assert [phrase["surface"] for phrase in every["phrases"]] == [
+        *("IS", "IS is", "is also", "also", "also graph", "graph", "graph based", "based")
+    ]
+    content = mine(document, tagged, max_words=2, require_content_word=True)
+    assert [phrase["surface"] for phrase in content["phrases"]] == [
+        *("IS", "IS is", "also graph", "graph", "graph based", "based")
+    ]
+    assert (content["present_targets"], content["missed_targets"]) == (["graph"], ["also"])
+
+
 def test_marks_and_joints_alone_are_no_candidates() -> None:
     text = "- % = graph"
     (mined,) = mine_pairs([(make_document(text, []), make_tagged(text, "NN NN JJ NN"))], max_words=3)

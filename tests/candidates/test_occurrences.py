@@ -38,13 +38,23 @@ def test_a_word_outside_all_tag_sets() -> None:
     assert place.verdict == "'we' (PRP) is in no tag set: it ends a phrase"
 
 
-def test_candidates_are_exactly_what_is_mined() -> None:
+def test_a_phrase_of_function_words() -> None:
+    tagged = make_tagged("it is also fast", "PRP VBZ RB JJ")
+    for flag, verdict in ((True, "has no content word (mining.require_content_word)"), (False, "candidate")):
+        (place,) = explain_phrase("is also", tagged, max_words=6, require_content_word=flag)
+        assert place.verdict == verdict
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_candidates_are_exactly_what_is_mined(content: bool) -> None:
     tagged = make_tagged(TEXT, TAGS)
-    mined = {phrase["key"] for phrase in mine(make_document(TEXT, []), tagged, max_words=6)["phrases"]}
+    row = mine(make_document(TEXT, []), tagged, max_words=6, require_content_word=content)
+    mined = {phrase["key"] for phrase in row["phrases"]}
+    assert ("is" in mined) is not content
     words = TEXT.split()
     for first in range(len(words)):
         for last in range(first + 1, min(first + 8, len(words) + 1)):
-            places = explain_phrase(" ".join(words[first:last]), tagged, max_words=6)
+            places = explain_phrase(" ".join(words[first:last]), tagged, max_words=6, require_content_word=content)
             if places:
                 key = " ".join(word for word in words[first:last] if word != "-")
                 is_candidate = any(place.verdict == "candidate" for place in places)

