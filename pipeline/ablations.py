@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from pipeline.experiments import ABLATION, GENERATION, LENGTHS, read_collected, read_variants
-from pipeline.layout import COMPARISONS, LENGTH_CURVE, prune_results
 from pipeline.runner import Stage, run
 from simckp.data.files import write_csv, write_json
 from simckp.evaluation.comparisons import (
@@ -25,7 +24,7 @@ def main() -> None:
     """
     with Stage("ablations") as stage:
         params = stage.params
-        prune_results(stage.all_params)
+        stage.prune("metrics")
         metrics = {
             name: [json.loads(Path(f"metrics/{name}-{seed}.json").read_text(encoding="utf-8")) for seed in params.seeds]
             for name in params.evaluated
@@ -48,11 +47,11 @@ def main() -> None:
         systems = {}
         if generation:
             systems["generation alone"] = {name: per_seed[0] for name, per_seed in generation.metrics.items()}
-        write_json(COMPARISONS, {"tables": tables, "systems": systems})
+        write_json(stage.entry.path("data"), {"tables": tables, "systems": systems})
         curve = length_curve(several.get(LENGTHS, {}), sets)
-        table, image = LENGTH_CURVE
-        write_csv(table, list(curve.columns), curve.to_dict("records"))
-        image.write_text(length_figure(curve, title="present F1@5 by the longest candidate").svg, encoding="utf-8")
+        write_csv(stage.entry.path("plots", ".csv"), list(curve.columns), curve.to_dict("records"))
+        image = length_figure(curve, title="present F1@5 by the longest candidate")
+        stage.entry.path("plots", ".svg").write_text(image.svg, encoding="utf-8")
 
 
 if __name__ == "__main__":

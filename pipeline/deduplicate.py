@@ -2,7 +2,6 @@
 
 import logging
 
-from pipeline.layout import prune_documents
 from pipeline.runner import Stage, progress, run
 from simckp.documents.deduplication import near_duplicates
 from simckp.params import TRAIN
@@ -11,7 +10,7 @@ from simckp.params import TRAIN
 def main() -> None:
     """Compare the training set with every other set."""
     with Stage("deduplicate") as stage:
-        prune_documents(stage.all_params)
+        stage.prune("data/documents")
         other_sets = [name for name in stage.params.corpora if name != TRAIN]
         others = (row for name in other_sets for row in stage.entry.source("documents", name).read())
         training = progress(stage.entry.source("documents", TRAIN).read(), stage.title)

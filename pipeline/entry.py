@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
@@ -66,15 +67,22 @@ class Entry:
         """
         return _dataset(self.outs, name, (), "outs")
 
-    def path(self, folder: str) -> Path:
-        """Return the one file or folder in ``folder`` that the stage reads or writes.
+    def paths(self, folder: str, ending: str = "") -> list[Path]:
+        """Return the files and folders directly in ``folder`` that the stage reads or writes, by their ending."""
+        return [
+            path for path in (*self.inputs, *self.outs) if path.parent == Path(folder) and path.name.endswith(ending)
+        ]
+
+    def path(self, folder: str, ending: str = "") -> Path:
+        """Return the one file or folder directly in ``folder`` that the stage reads or writes, by its ending.
 
         Raises:
-            SimCKPError: The entry lists none there, or several.
+            SimCKPError: The entry lists none, or several.
         """
-        listed = [path for path in (*self.inputs, *self.outs) if path.parent == Path(folder)]
+        listed = self.paths(folder, ending)
         if len(listed) != 1:
-            raise SimCKPError(f"{DVC_YAML}: the stage's entry lists {len(listed)} paths in {folder}/, not one")
+            wanted = f"{folder}/*{ending}" if ending else f"{folder}/"
+            raise SimCKPError(f"{DVC_YAML}: the stage's entry lists {len(listed)} paths {wanted}, not one")
         return listed[0]
 
 
@@ -102,16 +110,46 @@ def read_entry(name: str, item: Sequence[str], params: Mapping[str, Any]) -> Ent
     Raises:
         SimCKPError: There is no such stage, or its command takes other arguments.
     """
-    stages = YAML(typ="safe", pure=True).load(DVC_YAML.read_text(encoding="utf-8"))["stages"]
+    stages = _read_stages()
     if name not in stages:
         raise SimCKPError(f"{DVC_YAML}: there is no stage {name!r}")
-    entry = stages[name].get("do", stages[name])
+    return _filled_in(name, stages[name], item, params)
+
+
+def all_outputs(params: Mapping[str, Any]) -> frozenset[Path]:
+    """Return what all stages make for all sets and seeds that ``params`` name."""
+    return frozenset(
+        path
+        for name, stage in _read_stages().items()
+        for item in _items(stage, params)
+        for path in _filled_in(name, stage, item, params).outs
+    )
+
+
+def _read_stages() -> dict[str, Any]:
+    stages: dict[str, Any] = YAML(typ="safe", pure=True).load(DVC_YAML.read_text(encoding="utf-8"))["stages"]
+    return stages
+
+
+def _items(stage: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the arguments of each of a stage's commands."""
+    entry = stage.get("do", stage)
+    ranges = {f"item.{name}": values for name, values in stage.get("matrix", {}).items()}
+    if "foreach" in stage:
+        ranges["key"] = stage["foreach"]
+    arguments = _PLACEHOLDER.findall(entry["cmd"])
+    named = [_PLACEHOLDER.findall(ranges[argument])[0] for argument in arguments]
+    yield from product(*(map(str, dig(params, dotted)) for dotted in named))
+
+
+def _filled_in(name: str, stage: Mapping[str, Any], item: Sequence[str], params: Mapping[str, Any]) -> Entry:
+    entry = stage.get("do", stage)
     arguments = _PLACEHOLDER.findall(entry["cmd"])
     if len(arguments) != len(item):
         raise SimCKPError(f"pipeline.{name}: expected {len(arguments)} arguments as in {DVC_YAML}, found {list(item)}")
     values = dict(zip(arguments, item, strict=True))
-    if "foreach" in stages[name]:  # over a mapping: ${key} is the name, ${item. ...} its value
-        items = dig(params, _PLACEHOLDER.findall(stages[name]["foreach"])[0])
+    if "foreach" in stage:  # over a mapping: ${key} is the name, ${item. ...} its value
+        items = dig(params, _PLACEHOLDER.findall(stage["foreach"])[0])
         values |= {f"item.{key}": value for key, value in items[item[0]].items()}
 
     def filled(text: str) -> str:

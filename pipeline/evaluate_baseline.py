@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.layout import prune_baselines
 from pipeline.runner import Stage, progress, run
 from simckp.data.files import write_json
 from simckp.data.records import Generated
@@ -16,7 +15,7 @@ from simckp.thresholds.keyphrases import paired_kinds, predict
 def main(name: str) -> None:
     """Select from a baseline's scores as from the network's, and score what is selected."""
     with Stage("evaluate_baseline", name) as stage:
-        prune_baselines(stage.all_params)
+        stage.prune("data/baselines", "data/documents")
         selection, settings = stage.params.selection, stage.params.evaluation
         scores = stage.entry.source("baselines")
         validation = scores.within(VALID).read()

@@ -1,39 +1,42 @@
 """The pictures of the report, from what other stages left in ``plots``."""
 
-from collections.abc import Iterable
-from pathlib import Path
-
 import pandas as pd
 
-from pipeline.layout import CURVES, LENGTH_CURVE, NETWORKS, curve_path, space_path
+from pipeline.entry import Entry
+from pipeline.runner import Stage
 from simckp.evaluation.figures import Curve, training_curve
 
 
-def training_curves(seeds: Iterable[str]) -> list[Curve]:
+def training_curves(stage: Stage) -> list[Curve]:
     """Return losses and validation of every training."""
-    return [_training_curve(name, seed) for seed in seeds for name in NETWORKS]
-
-
-def embedding_spaces(seeds: Iterable[str]) -> list[Curve]:
-    """Return the t-SNE of every seed whose networks have a space."""
-    spaces = [(seed, *space_path(seed)) for seed in seeds]
     return [
-        _picture(image, f"t-SNE of one document, seed {seed}")
-        for seed, table, image in spaces
-        if not pd.read_csv(table).empty
+        _training_curve(stage.entry_of(f"train_{network}", str(seed)), f"{network}, seed {seed}")
+        for seed in stage.params.seeds
+        for network in ("extractor", "reranker")
     ]
 
 
-def length_curve() -> list[Curve]:
+def embedding_spaces(stage: Stage) -> list[Curve]:
+    """Return the t-SNE of every seed whose networks have a space."""
+    return [
+        picture
+        for seed in stage.params.seeds
+        for picture in _picture(stage.entry_of("visualise", str(seed)), f"t-SNE of one document, seed {seed}")
+    ]
+
+
+def length_curve(stage: Stage) -> list[Curve]:
     """Return F1 by the longest n-gram, if experiments with several were run."""
-    table, image = LENGTH_CURVE
-    return [] if pd.read_csv(table).empty else [_picture(image, "Present F1@5 by the longest candidate")]
+    return _picture(stage.entry_of("ablations"), "Present F1@5 by the longest candidate")
 
 
-def _training_curve(name: str, seed: str) -> Curve:
-    history = pd.concat(pd.read_csv(curve_path(name, seed, curve), dtype="float64") for curve in CURVES)
-    return training_curve(history, title=f"{name}, seed {seed}")
+def _training_curve(entry: Entry, title: str) -> Curve:
+    history = pd.concat(pd.read_csv(path, dtype="float64") for path in entry.paths("plots"))
+    return training_curve(history, title=title)
 
 
-def _picture(path: Path, title: str) -> Curve:
-    return Curve(title, path.read_text(encoding="utf-8"))
+def _picture(entry: Entry, title: str) -> list[Curve]:
+    """Return the picture that a stage drew; none where its table is empty."""
+    if pd.read_csv(entry.path("plots", ".csv")).empty:
+        return []
+    return [Curve(title, entry.path("plots", ".svg").read_text(encoding="utf-8"))]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.layout import COMPARISONS, prune_results
 from pipeline.pictures import embedding_spaces, length_curve, training_curves
 from pipeline.runner import Stage, run
 from simckp.data.datasets import aligned
@@ -26,13 +25,13 @@ def main() -> None:
     with Stage("report") as stage:
         params = stage.params
         seeds = [str(seed) for seed in params.seeds]
-        prune_results(stage.all_params)
+        stage.prune("data/documents", "data/predictions", "metrics", "plots")
         metrics = metrics_frame(_of_every_seed("", params))
         thresholds = threshold_table(thresholds_frame(_of_every_seed("thresholds/", params)))
         profiles = {name: _read(f"profiles/{name}-{seeds[0]}.json") for name in params.evaluated}
         documents, predictions = stage.entry.source("documents"), stage.entry.source("predictions").within(seeds[0])
         statistics = {name: set_statistics(documents.within(name).read()) for name in params.corpora}
-        comparisons = json.loads(COMPARISONS.read_text(encoding="utf-8"))
+        comparisons = json.loads(stage.entry.path("data", ".json").read_text(encoding="utf-8"))
         systems = {name: _read(f"baselines/{name}.json") for name in params.baselines} | comparisons["systems"]
         tables = {
             **result_tables(metrics, metrics_frame(systems, "model", "set")),
@@ -58,8 +57,8 @@ def main() -> None:
         (REPORTS / "index.html").write_text(
             render_html(
                 tables=tables,
-                curves=training_curves(seeds),
-                pictures=[*embedding_spaces(seeds), *length_curve()],
+                curves=training_curves(stage),
+                pictures=[*embedding_spaces(stage), *length_curve(stage)],
                 examples=examples,
                 profile=profile,
                 facts=facts,

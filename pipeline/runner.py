@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, Self, cast
 
 from tqdm import tqdm
 
-from pipeline.entry import DeclaredParams, code_files, dig, read_entry
+from pipeline.entry import DeclaredParams, Entry, all_outputs, code_files, dig, read_entry
 from simckp.data.datasets import AlignedDatasets, Dataset
 from simckp.data.files import write_json
 from simckp.errors import SimCKPError
@@ -53,7 +53,7 @@ class Stage:
 
     def __init__(self, name: str, *item: str) -> None:
         self.all_params = read_params(PARAMS)
-        self.entry = read_entry(name, item, self._tree(self.all_params))
+        self.entry = self.entry_of(name, *item)
         self.params = cast(Params, DeclaredParams(self.all_params, self.entry.params, name))
         self.title = " ".join((name, *item))
         self._address = "@".join((name, "-".join(item))) if item else name
@@ -75,6 +75,16 @@ class Stage:
         """Return the parameters that the entry lists, by dotted key."""
         tree = self._tree(read_params(PARAMS))
         return {key: dig(tree, key) for key in self.entry.params}
+
+    def entry_of(self, name: str, *item: str) -> Entry:
+        """Return the entry of another stage, for the paths that it writes."""
+        return read_entry(name, item, self._tree(self.all_params))
+
+    def prune(self, *folders: str) -> None:
+        """Delete what no stage makes any more: DVC leaves the files of sets and seeds that are no longer named."""
+        outputs = all_outputs(self._tree(self.all_params))
+        for folder in map(Path, folders):
+            _prune(folder, outputs)
 
     def __enter__(self) -> Self:
         if not is_leader():
@@ -161,6 +171,18 @@ def _engine(kind: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: 
 def is_leader() -> bool:
     """Say whether this process speaks for a stage: the only one, or the first of those that train together."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def _prune(folder: Path, outputs: Collection[Path]) -> None:
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path in outputs:
+            continue
+        if any(path in output.parents for output in outputs):
+            _prune(path, outputs)
+        elif path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _forget(folder: Path, *, older_than_seconds: float) -> None:

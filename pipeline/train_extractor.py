@@ -17,7 +17,7 @@ def main(seed: str) -> None:
             contrastive_weight=params.lambda_,
             max_words=params.mining.max_words,
         )
-        training.keep(stage, trained, "extractor", seed)
+        training.keep(stage, trained, "extractor")
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ def main(seed: str) -> None:
     with Stage("train_reranker", seed) as stage:
         settings = stage.params.reranker
         if settings.method == "none":
-            training.keep_untrained(stage, BeamOrder(settings_of(settings, RerankerSettings)), "reranker", seed)
+            training.keep_untrained(stage, BeamOrder(settings_of(settings, RerankerSettings)), "reranker")
             return
         trained = train_reranker(*training.rows(stage, "generations"), settings, training.settings(stage, seed))
-        training.keep(stage, trained, "reranker", seed)
+        training.keep(stage, trained, "reranker")
 
 
 if __name__ == "__main__":

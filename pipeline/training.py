@@ -8,13 +8,26 @@ from typing import Any
 
 import torch
 
-from pipeline.layout import CURVES, curve_path
 from pipeline.runner import PARAMS, Stage, is_leader, progress
 from simckp.data.datasets import aligned
 from simckp.data.files import write_csv, write_json
 from simckp.execution import available_cores
 from simckp.networks.training import Run, Trained
 from simckp.params import TRAIN, VALID, read_params
+
+# The columns of each training curve; a log entry belongs to the curve whose second column it has.
+_CURVES = {
+    "loss": ("step", "loss", "mle", "extraction", "learning_rate", "epoch"),
+    "validation": (
+        "step",
+        "eval_goal",
+        "eval_f1_at_m",
+        "eval_oracle_f1_at_m",
+        "eval_threshold",
+        "eval_log_likelihood",
+        "epoch",
+    ),
+}
 
 
 def rows(stage: Stage, name: str) -> tuple[Iterator[Any], Iterator[Any]]:
@@ -63,7 +76,7 @@ def launch(script: str) -> None:
     os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
 
 
-def keep(stage: Stage, trained: Trained, name: str, seed: str) -> None:
+def keep(stage: Stage, trained: Trained, name: str) -> None:
     """Write the network, its curves (CSV, DVC plots) and the figures of its training, once for all processes."""
     if not is_leader():
         return
@@ -73,20 +86,19 @@ def keep(stage: Stage, trained: Trained, name: str, seed: str) -> None:
         "best_step": trained.result.best_step,
         "validation_goal": round(trained.result.best_goal, 6),
     }
-    _keep_figures(stage, name, seed, trained.result.history, figures | trained.counts)
+    _keep_figures(stage, trained.result.history, figures | trained.counts)
 
 
-def keep_untrained(stage: Stage, model: Any, name: str, seed: str) -> None:
+def keep_untrained(stage: Stage, model: Any, name: str) -> None:
     """Write what stands in a network's place where there was nothing to train."""
     if is_leader():
         model.save(stage.entry.path(f"models/{name}"))
-        _keep_figures(stage, name, seed, [], {"steps": 0})
+        _keep_figures(stage, [], {"steps": 0})
 
 
-def _keep_figures(
-    stage: Stage, name: str, seed: str, history: list[dict[str, float]], figures: dict[str, float]
-) -> None:
-    for curve, columns in CURVES.items():
-        write_csv(curve_path(name, seed, curve), columns, [entry for entry in history if columns[1] in entry])
+def _keep_figures(stage: Stage, history: list[dict[str, float]], figures: dict[str, float]) -> None:
+    for curve, columns in _CURVES.items():
+        path = stage.entry.path("plots", f"-{curve}.csv")
+        write_csv(path, columns, [entry for entry in history if columns[1] in entry])
     write_json(stage.entry.path("metrics"), figures)
-    logging.getLogger("pipeline").info("%s %s: %s", name, seed, figures)
+    logging.getLogger("pipeline").info("%s: %s", stage.title, figures)

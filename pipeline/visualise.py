@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, fields
 
-from pipeline.layout import space_path
 from pipeline.runner import Stage, run
 from simckp.data.files import write_csv
 from simckp.evaluation.embedding_space import embedding_space, shows_most
@@ -23,10 +22,14 @@ def main(seed: str) -> None:
         if row is not None:
             networks = Networks.load(stage.entry.path("models/extractor"), stage.entry.path("models/reranker"))
             points = embedding_space(*row, networks, seed=int(seed))
-        table, image = space_path(seed)
-        write_csv(table, [field.name for field in fields(Point)], [asdict(point) for point in points])
+        write_csv(
+            stage.entry.path("plots", ".csv"),
+            [field.name for field in fields(Point)],
+            [asdict(point) for point in points],
+        )
         title = f"{name}: {row[0]['id']}, seed {seed}" if row else f"{name}: no documents"
-        image.write_text(space_figure(points, title=title).svg, encoding="utf-8")
+        image = space_figure(points, title=title)
+        stage.entry.path("plots", ".svg").write_text(image.svg, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import runner
-from pipeline.entry import code_files, imported_files
+from pipeline.entry import all_outputs, code_files, imported_files
 from pipeline.runner import Stage
 from simckp.data.datasets import Dataset
 from simckp.data.files import write_json
@@ -159,6 +159,35 @@ def test_an_entry_gives_data_sets_and_paths(project: Path) -> None:
     ingest = Stage("ingest", "train").entry
     assert ingest.deps == (Path("data/raw/sample/train.jsonl"),)
     assert ingest.params == ("corpora.train",)
+
+
+def test_outputs_of_all_stages_follow_the_parameters() -> None:
+    params = {
+        "corpora": {"train": {"path": "a"}, "valid": {"path": "b"}},
+        "evaluated": ["valid"],
+        "seeds": [1, 2],
+        "baselines": ["tfidf"],
+        "report": {"visualised": "valid"},
+    }
+    outputs = {str(path) for path in all_outputs(params)}
+    assert {"data/documents/train", "data/documents/valid", "models/extractor/2", "plots/ngrams.svg"} <= outputs
+    assert {"metrics/valid-1.json", "metrics/thresholds/valid-2.json", "metrics/baselines/tfidf.json"} <= outputs
+    assert len({path for path in outputs if path.startswith("data/predictions/")}) == 2  # a set, two seeds
+
+
+@pytest.mark.usefixtures("project")
+def test_what_no_stage_makes_is_pruned_and_the_rest_stays() -> None:
+    kept = [Path("metrics/tag-sample.json"), Path("metrics/more/sample.json")]
+    stale = [Path("metrics/tag-old.json"), Path("metrics/more/old.json"), Path("metrics/old/sample.json")]
+    other = Path("data/documents/old/part-00000.parquet")
+    for path in (*kept, *stale, other):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x", encoding="utf-8")
+    stage().prune("metrics", "no such folder")
+    assert [path.exists() for path in kept] == [True] * 2
+    assert [path.exists() for path in stale] == [False] * 3
+    assert not Path("metrics/old").exists()
+    assert other.exists()  # of a folder that was not named
 
 
 def test_parameters_that_the_entry_does_not_list_cannot_be_read(project: Path) -> None:
