@@ -22,7 +22,7 @@ from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import SpacyTagger, tag_documents
 from simckp.data.datasets import AlignedDatasets, Dataset, write_dataset
 from simckp.data.records import Document, Generated, Predicted, PredictedPhrase
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.execution import Engine, map_pieces
 from simckp.extraction.examples import extraction_examples

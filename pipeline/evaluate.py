@@ -3,7 +3,7 @@
 from pipeline.runner import Stage, progress, run
 from simckp.data.datasets import aligned
 from simckp.data.files import write_json
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 
 
 def main(seed: str, set_name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from pipeline.runner import Stage, progress, run
 from simckp.data.files import write_json
 from simckp.data.records import Generated
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 from simckp.params import VALID
 from simckp.thresholds.calibration import calibrate_kinds, of_method
 from simckp.thresholds.keyphrases import paired_kinds, predict

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Literal, Self, cast
 
 from tqdm import tqdm
@@ -106,11 +105,11 @@ class Stage:
             message = f"stage '{self.title}' is already running in another process; wait for it or end it"
             raise SimCKPError(message) from error
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, raised: type[BaseException] | None, *_: object) -> None:
         if not is_leader():
             return
         try:
-            if kind is None:
+            if raised is None:
                 if self._code_and_parameters() != self._state:
                     message = f"code or parameters of stage '{self.title}' changed while it ran; run it again"
                     raise SimCKPError(message)
@@ -160,12 +159,12 @@ class Stage:
         return json.dumps(self.listed_parameters(), sort_keys=True), code.hexdigest()
 
 
-def _engine(kind: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
+def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
     """Return where a stage's pieces are computed; more workers than pieces are of no use."""
     if work == "cpu":
-        return Engine(kind=kind, workers=max(1, min(available_cores(), pieces)))
+        return Engine(backend=backend, workers=max(1, min(available_cores(), pieces)))
     gpus = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
-    return Engine(kind=kind, workers=max(1, min(gpus, pieces)), gpu=gpus > 0)
+    return Engine(backend=backend, workers=max(1, min(gpus, pieces)), gpu=gpus > 0)
 
 
 def is_leader() -> bool:

@@ -14,12 +14,12 @@ from rich.table import Table
 
 from simckp.commands import data
 from simckp.commands.display import provenance_tree, show_keyphrases
-from simckp.commands.options import Encoding, Fields, Format, Source, given_documents
+from simckp.commands.options import DocumentsPath, Encoding, Fields, Format, given_documents
 from simckp.data.records import KINDS
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.external import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.runtime.provenance import trace
@@ -37,7 +37,7 @@ _EVALUATED, _CONFIDENCE = "evaluated", 0.95
 
 @app.command()
 def predict(
-    source: Source,
+    source: DocumentsPath,
     model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
     output: Annotated[Path | None, typer.Option("--output", "-o", help=f"A file: {', '.join(_FORMATS_OUT)}.")] = None,
     format: Format = None,  # noqa: A002
@@ -141,7 +141,7 @@ def evaluate(
 
 @app.command()
 def explain(
-    source: Source,
+    source: DocumentsPath,
     phrase: Annotated[list[str] | None, typer.Option("--phrase", "-p", help="Why it was or was not given.")] = None,
     model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
     format: Format = None,  # noqa: A002

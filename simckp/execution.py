@@ -12,7 +12,6 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from simckp.data import datasets
@@ -28,12 +27,12 @@ class Engine:
     """Where pieces are computed.
 
     Attributes:
-        kind: ``local`` processes, or a ``ray`` cluster (that of ``RAY_ADDRESS``, or one on this machine).
+        backend: ``local`` processes, or a ``ray`` cluster (that of ``RAY_ADDRESS``, or one on this machine).
         workers: Local processes; 1 computes in this process. A cluster has as many as it has cores or GPUs.
         gpu: Whether each worker gets a GPU of its own.
     """
 
-    kind: Literal["local", "ray"] = "local"
+    backend: Literal["local", "ray"] = "local"
     workers: int = 1
     gpu: bool = False
 
@@ -124,9 +123,7 @@ class _Pool(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def submit(self, piece: Piece) -> Any:
         """Begin a piece and return a handle."""
@@ -138,7 +135,7 @@ class _Pool(Protocol):
 
 
 def _open_pool(engine: Engine, function: Callable[[Rows], Rows], name: str) -> _Pool:
-    if engine.kind == "ray":
+    if engine.backend == "ray":
         return _RayPool(engine, function, name)
     return _ProcessPool(engine, function, name) if engine.workers > 1 else _NoPool(function, name)
 
@@ -154,7 +151,7 @@ class _NoPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def submit(self, piece: Piece) -> Piece:
@@ -196,7 +193,7 @@ class _ProcessPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
     def submit(self, piece: Piece) -> _Task:
@@ -271,7 +268,7 @@ class _RayPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._owns_cluster:
             self._ray.shutdown()
 

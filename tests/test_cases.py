@@ -16,7 +16,7 @@ from simckp.data.records import Document, Generated, Mined, Predicted
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument, Reading, read_documents
 from simckp.errors import InputError
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.matching import count_matches, score_document
 from simckp.evaluation.profiles import PROFILES
 from simckp.networks.backbones import load_tokenizer

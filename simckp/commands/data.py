@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from simckp.commands.options import Encoding, Fields, Format, Source, given_documents
+from simckp.commands.options import DocumentsPath, Encoding, Fields, Format, given_documents
 from simckp.data.records import Document, Dropped
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.errors import SimCKPError
@@ -61,7 +61,7 @@ def fetch_set(
 
 @app.command("inspect")
 def inspect(
-    source: Source,
+    source: DocumentsPath,
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from simckp.documents.formats import FORMATS
 from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
 
-Source = Annotated[Path, typer.Argument(help="A file or folder of documents; - for standard input.")]
+DocumentsPath = Annotated[Path, typer.Argument(help="A file or folder of documents; - for standard input.")]
 Format = Annotated[str | None, typer.Option(help=f"Of the files: {', '.join(FORMATS)}; default: what the suffix says.")]
 Fields = Annotated[list[str] | None, typer.Option("--field", help="title=headline: what a field is called there.")]
 Encoding = Annotated[str, typer.Option(help="Of text files.")]

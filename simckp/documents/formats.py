@@ -54,11 +54,11 @@ def _json(text: str, path: Path, row: int | None) -> Any:
 
 def _object(value: Any, path: Path, row: int) -> Record:
     if not isinstance(value, dict):
-        raise InputError(path, row, None, f"expected a JSON object, found {_kind(value)}")
+        raise InputError(path, row, None, f"expected a JSON object, found {_json_type(value)}")
     return value
 
 
-def _kind(value: Any) -> str:
+def _json_type(value: Any) -> str:
     return type(value).__name__
 
 

@@ -95,7 +95,7 @@ def _project(
         return
     perplexity = min(_LARGEST_PERPLEXITY, (len(vectors) - 1) / 3)
     flat = TSNE(metric="cosine", init="random", perplexity=perplexity, random_state=seed).fit_transform(vectors)
-    kinds = [DOCUMENT, *(KEYPHRASE if phrase["label"] else CANDIDATE for phrase in phrases)]
+    roles = [DOCUMENT, *(KEYPHRASE if phrase["label"] else CANDIDATE for phrase in phrases)]
     texts = [document["title"] or document["id"], *(phrase["surface"] for phrase in phrases)]
-    for kind, text, (x, y) in zip(kinds, texts, flat.tolist(), strict=True):
-        yield Point(space, kind, text, round(x, 4), round(y, 4))
+    for role, text, (x, y) in zip(roles, texts, flat.tolist(), strict=True):
+        yield Point(space, role, text, round(x, 4), round(y, 4))

@@ -58,7 +58,7 @@ def _phrases(values: Any, name: str, path: Path, row: int) -> Iterator[tuple[str
 def paired_with_gold(
     documents: Iterable[Document], predictions: Mapping[str, Mapping[str, list[str]]], path: Path
 ) -> Iterator[tuple[Document, Predicted, Generated]]:
-    """Yield the arguments of :meth:`simckp.evaluation.evaluate.Evaluator.score`.
+    """Yield the arguments of :meth:`simckp.evaluation.evaluator.Evaluator.score`.
 
     Raises:
         InputError: A document has no prediction, or a prediction has the id of no document.

@@ -25,10 +25,10 @@ _POINTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the picture; ``kind`` is document, keyphrase (gold) or candidate (not gold)."""
+    """One point of the picture; ``role`` is document, keyphrase (gold) or candidate (not gold)."""
 
     space: str
-    kind: str
+    role: str
     text: str
     x: float
     y: float
@@ -91,10 +91,10 @@ def space_figure(points: Sequence[Point], *, title: str) -> Curve:
     """Draw the t-SNE of one document in both spaces (the paper's Figure 4); keyphrases carry their text."""
     with _drawing(title, size=_SQUARES_INCHES) as (figure, sink):
         for axes, space in zip(figure.subplots(1, 2), ("extractor", "reranker"), strict=True):
-            for kind, style in _POINTS.items():
-                chosen = [point for point in points if (point.space, point.kind) == (space, kind)]
-                axes.scatter([p.x for p in chosen], [p.y for p in chosen], label=kind, **style)
-                for point in chosen if kind == KEYPHRASE else ():
+            for role, style in _POINTS.items():
+                chosen = [point for point in points if (point.space, point.role) == (space, role)]
+                axes.scatter([p.x for p in chosen], [p.y for p in chosen], label=role, **style)
+                for point in chosen if role == KEYPHRASE else ():
                     axes.annotate(point.text.replace("$", r"\$"), (point.x, point.y), fontsize=6, color="#1f6f43")
             axes.set_title(f"{space} space")
             axes.set_xticks([])

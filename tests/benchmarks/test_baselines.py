@@ -20,7 +20,7 @@ from benchmarks.harness import Row, alternate, peak_memory
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import tag_documents
 from simckp.data.records import Generated, Predicted, PredictedPhrase
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.extraction.examples import collate, extraction_examples
 from simckp.extraction.scoring import extraction_scores

@@ -30,7 +30,7 @@ def test_points_of_both_spaces(pairs: Any, tiny_bert: Path) -> None:
     points = embedding_space(document, (present, generated), networks, seed=1)
     by_space = {space: [p for p in points if p.space == space] for space in ("extractor", "reranker")}
     assert len(by_space["extractor"]) == 1 + len(present["phrases"])
-    assert [p.kind for p in by_space["reranker"]] == [DOCUMENT, KEYPHRASE, *[CANDIDATE] * 3]
+    assert [p.role for p in by_space["reranker"]] == [DOCUMENT, KEYPHRASE, *[CANDIDATE] * 3]
     assert len({(p.x, p.y) for p in points}) > len(points) // 2
     assert points == embedding_space(document, (present, generated), networks, seed=1)
     svg = space_figure(points, title="t").svg
@@ -44,7 +44,7 @@ def test_of_a_long_document_the_first_window_is_shown(pairs: Any, tiny_bert: Pat
     (whole,) = extractor.tokenizer([document["text"]])
     extractor.tokenizer = extractor.tokenizer.with_max_tokens(len(whole.input_ids) - 1)
     points = embedding_space(document, (present, absent()), Networks(extractor, None), seed=1)
-    shown = [p.text for p in points if p.kind != DOCUMENT]
+    shown = [p.text for p in points if p.role != DOCUMENT]
     assert 3 <= len(shown) < len(present["phrases"])
     assert set(shown) < {phrase["surface"] for phrase in present["phrases"]}
 

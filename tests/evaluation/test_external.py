@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simckp.errors import InputError
-from simckp.evaluation.evaluate import Evaluator
+from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.external import paired_with_gold, read_predictions
 from tests.conftest import make_document
 

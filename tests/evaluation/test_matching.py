@@ -8,7 +8,7 @@ import pytest
 
 from simckp.data.records import KINDS, Generated, GeneratedPhrase, Kind, Predicted, PredictedPhrase
 from simckp.evaluation.bootstrap import corpus_metrics
-from simckp.evaluation.evaluate import Evaluator, absent_recall
+from simckp.evaluation.evaluator import Evaluator, absent_recall
 from simckp.evaluation.matching import DocumentScore, score_document
 from simckp.evaluation.profiles import PROFILES, white_space_stems
 from tests.conftest import make_document

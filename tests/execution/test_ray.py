@@ -54,7 +54,7 @@ def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> N
         name="documents",
         piece_rows=2,
         scratch=tmp_path / "scratch",
-        engine=Engine(kind="ray"),
+        engine=Engine(backend="ray"),
     )
     found = [next(pieces), next(pieces)]
     deadline = time.monotonic() + 60
@@ -78,7 +78,7 @@ def name_gpu(rows: list[Any]) -> list[Any]:
 
 def test_each_task_of_a_gpu_stage_has_a_gpu(cluster: Any, tmp_path: Path) -> None:
     source = source_of(tmp_path / "source", ROWS)
-    engine = Engine(kind="ray", gpu=True)
+    engine = Engine(backend="ray", gpu=True)
     pieces = map_pieces(name_gpu, source, name="documents", piece_rows=4, scratch=tmp_path / "scratch", engine=engine)
     places = {row["title"] for piece in pieces for row in read_shard(piece, name="documents")}
     assert len(places) == 2
@@ -95,7 +95,7 @@ def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path:
         name="documents",
         piece_rows=2,
         scratch=tmp_path / "scratch",
-        engine=Engine(kind="ray"),
+        engine=Engine(backend="ray"),
     )
     with pytest.raises(ValueError, match="row 0"):
         list(pieces)
@@ -115,8 +115,8 @@ def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) ->
     write_dataset(tagged, tags, name="tagged", shard_rows=4)
     source = AlignedDatasets((Dataset(documents, "documents"), Dataset(tagged, "tagged")))
     function = partial(mine_pairs, max_words=6)
-    for engine in (Engine(), Engine(kind="ray")):
-        scratch = tmp_path / engine.kind
+    for engine in (Engine(), Engine(backend="ray")):
+        scratch = tmp_path / engine.backend
         list(map_pieces(function, source, name="candidates", piece_rows=2, scratch=scratch, engine=engine))
     assert len(list((tmp_path / "local").iterdir())) == 3
     for path in (tmp_path / "local").iterdir():
