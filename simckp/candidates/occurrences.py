@@ -28,9 +28,9 @@ class Occurrence:
 
 
 def explain_phrase(phrase: str, tagged: Tagged, *, max_words: int) -> list[Occurrence]:
-    """Return every occurrence of a phrase, compared by stems, with the verdict of Algorithm 1.
+    """Return every place where a phrase stands, by stem, with the rule of Algorithm 1 that decided.
 
-    The list is empty if the words of the phrase do not occur next to each other in the text.
+    An empty list: the words do not stand together in the text.
     """
     key = candidate_key(phrase)
     keys = [candidate_key(word) for word in tagged["words"]]
