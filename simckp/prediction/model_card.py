@@ -14,7 +14,7 @@ def model_card(*, parameters: Mapping[str, Any], metrics: Mapping[str, Mapping[s
     """Return the text of README.md, with YAML metadata for the hub; the hub is not contacted.
 
     Args:
-        parameters: Parameters by dotted key.
+        parameters: Sections of ``params.yaml`` by name.
         metrics: Metrics of each evaluated set under the default profile.
         seed: Seed of the networks.
     """
