@@ -1,4 +1,4 @@
-"""parameters: params.yaml -> data/parameters.json (the whole file is checked whenever it changes, before other stages)."""
+"""parameters: params.yaml -> data/parameters.json (all of it is checked whenever it changes, before other stages)."""
 
 from pipeline.runner import Stage, run
 from simckp.data.files import write_json
