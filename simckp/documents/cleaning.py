@@ -119,14 +119,14 @@ class Cleaner:
         kept: list[str] = []
         losses: list[Dropped] = []
         seen: set[str] = set()
-        for given in split_keyphrases(raw.keyphrases):
-            cleaned = single_spaced(clean_text(given)) if isinstance(given, str) else ""
-            reason = self._keyphrase_fault(given, cleaned, seen)
+        for phrase in split_keyphrases(raw.keyphrases):
+            cleaned = single_spaced(clean_text(phrase)) if isinstance(phrase, str) else ""
+            reason = self._keyphrase_fault(phrase, cleaned, seen)
             if reason is None:
                 kept.append(cleaned)
                 seen.add(scoring_key(cleaned))
-            elif given != "":
-                losses.append(_dropped(raw, identifier, "keyphrase", reason, repr(given)[:200]))
+            elif phrase != "":
+                losses.append(_dropped(raw, identifier, "keyphrase", reason, repr(phrase)[:200]))
         return kept, losses
 
     def _keyphrase_fault(self, given: object, cleaned: str, seen: set[str]) -> str | None:
