@@ -1,1 +1,1 @@
-"""Benchmarks: every fast path against a plain implementation of its definition (``python -m benchmarks``)."""
+"""Benchmarks of every fast path against a plain implementation of the same definition (``python -m benchmarks``)."""

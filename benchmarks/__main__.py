@@ -1,4 +1,4 @@
-"""Measure: ``python -m benchmarks [--only NAME ...] [--device cuda] [--json] [--out FILE] [--table FILE]``."""
+"""Measure the benchmarks: ``python -m benchmarks [--only NAME ...] [--device cuda] [--json] [--out FILE]``."""
 
 import argparse
 import importlib
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import transformers
 
-# Rows by name; their modules are loaded when they are measured, since a GPU machine may lack what text rows need.
+# The module of each row. Modules are imported on demand, since a GPU machine may lack the packages of the text rows.
 CPU_ROWS = {
     "tagging": "document_rows",
     "tagging_two_processes": "document_rows",
@@ -49,11 +49,11 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Measure the rows that were asked for; 1 if one of them could not be measured."""
+    """Measure the requested rows; return 1 if one of them could not be measured, otherwise 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"rows: {', '.join({**CPU_ROWS, **GPU_ROWS})}")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a row instead of a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per row instead of a table")
     parser.add_argument("--out", type=Path, help="also write the rows to a JSON file")
     options = parser.parse_args()
     known = GPU_ROWS if options.device == "cuda" else CPU_ROWS
@@ -70,12 +70,12 @@ def main() -> int:
             failed = 1
             sys.stderr.write(f"{name}: could not be measured\n{traceback.format_exc()}")
             continue
-        found = row.json(options.device)
-        rows.append(found)
+        result = row.json(options.device)
+        rows.append(result)
         if options.json:
-            sys.stdout.write(json.dumps(found) + "\n")
+            sys.stdout.write(json.dumps(result) + "\n")
         else:
-            sys.stderr.write(f"{name}: ratio {found['ratio'] and round(found['ratio'], 2)}, {row.seconds:.4g} s\n")
+            sys.stderr.write(f"{name}: ratio {result['ratio'] and round(result['ratio'], 2)}, {row.seconds:.4g} s\n")
         sys.stdout.flush()
         if options.device == "cuda":
             torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""How much of a machine's arithmetic a network uses: measured peak of matrix products, operations of a network."""
+"""Estimate how much of a machine's peak performance a network reaches: measured peak, operations of the network."""
 
 import time
 from functools import lru_cache
@@ -12,9 +12,9 @@ _REPEATS = 5
 
 @lru_cache(maxsize=8)
 def matmul_peak(device_type: str, dtype: torch.dtype) -> float:
-    """Return the floating-point operations a second of a large matrix product on this machine, the best of five."""
+    """Return the floating-point operations per second of a large matrix product on this machine, best of six runs."""
     size = _SIZES.get(device_type, 2048)
-    # A generator of its own: measuring must not change what a training draws.
+    # A separate generator, so that measuring does not change the random numbers of a training.
     generator = torch.Generator(device_type).manual_seed(0)
     first, second = (torch.randn(size, size, generator=generator, device=device_type, dtype=dtype) for _ in range(2))
     best = float("inf")
@@ -28,7 +28,7 @@ def matmul_peak(device_type: str, dtype: torch.dtype) -> float:
 
 
 def linear_weights(module: nn.Module) -> int:
-    """Return the number of weights in linear layers: two operations each a token in a forward pass."""
+    """Return the number of weights in linear layers; each needs two operations per token in a forward pass."""
     return sum(part.weight.numel() for part in module.modules() if isinstance(part, nn.Linear))
 
 

@@ -1,8 +1,8 @@
-"""Documents to measure with: synthetic ones in any number, or the real ones where they are at hand.
+"""Documents for benchmarks: any number of synthetic documents, or real ones if they are available.
 
-The synthetic ones have the shape of scientific abstracts: lengths are log-normal around those of KP20k (a title of 8
-words, an abstract of 150), words follow Zipf's law over 60,000 made-up ones with function words between, and a gold
-keyphrase stands in the text in a little more than half of the cases.
+Synthetic documents resemble scientific abstracts: lengths are log-normal around those of KP20k (8 words in a title,
+150 in an abstract), words follow Zipf's law over a vocabulary of 60,000 made-up words mixed with function words, and a
+little more than half of the gold keyphrases are in the text.
 """
 
 import json
@@ -24,7 +24,7 @@ _SYLLABLES = [consonant + vowel for consonant in _CONSONANTS for vowel in "aeiou
 
 
 class SyntheticCorpus:
-    """An endless corpus; document ``n`` of a seed is always the same."""
+    """An endless corpus; document ``n`` is always the same for the same seed."""
 
     def __init__(self, *, seed: int = 0) -> None:
         self._seed = seed
@@ -37,7 +37,7 @@ class SyntheticCorpus:
         self._cumulative = np.cumsum(weights / weights.sum())
 
     def raw(self, count: int, *, start: int = 0) -> Iterator[dict[str, object]]:
-        """Yield documents as a user's JSON lines have them: title, abstract, keywords."""
+        """Yield raw documents like the records of a user's JSON lines: id, title, abstract, keywords."""
         for number in range(start, start + count):
             generator = np.random.default_rng([self._seed, number])
             title = self._content(generator, max(3, int(generator.lognormal(2.0, 0.35))))
@@ -88,19 +88,19 @@ class SyntheticCorpus:
 
     def _keyphrases(self, generator: np.random.Generator, abstract: str) -> list[str]:
         words = abstract.replace(".", "").split()
-        found = []
+        phrases = []
         for _ in range(int(generator.integers(2, 9))):
             length = int(generator.integers(1, 4))
             if generator.random() < 0.55:
                 at = int(generator.integers(0, max(1, len(words) - length)))
-                found.append(" ".join(words[at : at + length]).lower())
+                phrases.append(" ".join(words[at : at + length]).lower())
             else:
-                found.append(" ".join(self._content(generator, length)))
-        return found
+                phrases.append(" ".join(self._content(generator, length)))
+        return phrases
 
 
 def real_documents(name: str, count: int) -> list[Document]:
-    """Return real documents (``kp20k_test`` ...), or synthetic ones where the shared folder is absent."""
+    """Return real documents (``kp20k_test`` ...), or synthetic ones if the shared folder does not have the file."""
     path = SHARED / f"{name}.jsonl"
     if not path.is_file():
         return SyntheticCorpus().documents(count)

@@ -1,4 +1,4 @@
-"""Rows of the stages that work on text: tagging, mining, features, evaluation, and ``dvc repro`` with nothing to do."""
+"""Benchmarks of the stages that work on text (tagging, mining, features, evaluation), and of an idle ``dvc repro``."""
 
 import random
 import shutil
@@ -33,7 +33,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def tagging(device: str) -> Row:
-    """Ours, one process, against spaCy's own pipe with the same components."""
+    """Compare our tagging in one process with spaCy's pipe with the same components."""
     documents = real_documents("kp20k_test", 400)
     settings = inputs.tagger()
     pipeline = SpacyTagger(settings.model)._pipeline
@@ -52,7 +52,7 @@ def tagging(device: str) -> Row:
 
 
 def tagging_two_processes(device: str) -> Row:
-    """Ours with two processes against one spaCy pipe, once they run and each has met 300 documents' words."""
+    """Compare our tagging in two processes with one spaCy pipe, after each process has tagged 300 documents."""
     settings, piece, warm = inputs.tagger(), 100, 3
     documents = [row for name in ("kp20k_test", "kp20k_valid") for row in real_documents(name, 1000)]
     texts = [document["text"] for document in documents[: 10 * piece]]
@@ -97,7 +97,7 @@ def tagging_two_processes(device: str) -> Row:
 
 
 def mining(device: str) -> Row:
-    """Algorithm 1 with tags given, one core."""
+    """Measure Algorithm 1 on tagged documents, on one core."""
     documents, tagged = inputs.tagged_documents(inputs.DOCUMENTS)
     pairs = list(zip(documents, tagged, strict=True))[:100]
 
@@ -123,7 +123,7 @@ def mining(device: str) -> Row:
 
 
 def features(device: str) -> Row:
-    """Candidates on tokens."""
+    """Measure the mapping of candidates to token spans, with tokenisation."""
     documents, tagged = inputs.tagged_documents(inputs.DOCUMENTS)
     pairs = list(zip(documents, tagged, strict=True))[:200]
     rows = list(zip(documents, mine_pairs(pairs, max_words=6), strict=False))
@@ -133,11 +133,11 @@ def features(device: str) -> Row:
         return list(extraction_examples(rows, tokenizer, max_target_tokens=64))
 
     def sets(example: Any) -> list[set[int]]:
-        found: list[set[int]] = [set() for _ in example.candidate]
+        tokens: list[set[int]] = [set() for _ in example.candidate]
         spans = zip(example.span_start, example.span_end, example.span_candidate, strict=True)
         for start, end, candidate in spans:
-            found[candidate] |= set(range(start, end))
-        return found
+            tokens[candidate] |= set(range(start, end))
+        return tokens
 
     def plain() -> list[Any]:
         return features_baseline.token_sets(rows, tokenizer.backbone_tokenizer, max_tokens=512)
@@ -154,7 +154,7 @@ def features(device: str) -> Row:
 
 
 def evaluation(device: str) -> Row:
-    """All profiles with intervals; the baseline on a twentieth of the documents, its resamples too."""
+    """Measure all profiles with intervals; the baseline has a twentieth of the documents and of the resamples."""
     count, resamples = 20_000, 1000
     documents = SyntheticCorpus().documents(count)
     predictions, generations = _predictions(documents)
@@ -164,13 +164,13 @@ def evaluation(device: str) -> Row:
         evaluator = Evaluator("synthetic", 0, list(PROFILES))
         for _ in evaluator.score(zip(documents[:size], predictions[:size], generations[:size], strict=True)):
             pass
-        found = {}
+        figures = {}
         for profile in PROFILES:
             metrics = evaluator.metrics(profile, resamples=times, confidence=0.95)
             for kind in ("present", "absent"):
                 for name in ("F1@5", "F1@M"):
-                    found[f"{profile} {kind} {name}"] = metrics[kind][name]
-        return found
+                    figures[f"{profile} {kind} {name}"] = metrics[kind][name]
+        return figures
 
     def plain(times: int) -> dict[str, float]:
         return evaluation_baseline.evaluate(small, predictions[: len(small)], resamples=times, seed=0)
@@ -179,7 +179,7 @@ def evaluation(device: str) -> Row:
     _must(fast(len(small), 100) == expected, "figures")
     ours = float(np.median([seconds(lambda: fast(count, resamples)) for _ in range(REPEATS)]))
     loops, once = (float(np.median([seconds(partial(plain, times)) for _ in range(3)])) for times in (few + 1, 1))
-    # Linear in documents, and in documents times resamples.
+    # The time has a part linear in documents, and a part linear in documents times resamples.
     baseline = 20 * once + 20 * 20 * (loops - once)
     return Row(
         name="evaluation",
@@ -192,7 +192,7 @@ def evaluation(device: str) -> Row:
 
 
 def _predictions(documents: list[Document]) -> tuple[list[Predicted], list[Generated]]:
-    """Return made-up predictions, some of them right."""
+    """Return made-up predictions, some of which are correct, and empty generations."""
     generator = random.Random(0)  # noqa: S311
     predictions, generations = [], []
     for document in documents:
@@ -212,7 +212,7 @@ def _predictions(documents: list[Document]) -> tuple[list[Predicted], list[Gener
 
 
 def no_op_repro(device: str) -> Row:
-    """``dvc repro`` in this checkout when nothing is to be done; there is nothing to compare it with."""
+    """Measure ``dvc repro`` in this checkout when nothing has to be done; there is no baseline."""
     dvc = shutil.which("dvc", path=str(Path(sys.executable).parent)) or "dvc"
 
     def repro() -> None:

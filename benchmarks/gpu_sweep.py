@@ -1,6 +1,7 @@
-"""Where the time of a GPU goes: batch sizes of the training step and of the search, with and without compilation.
+"""Measure GPU time: batch sizes of the training step (with and without compilation) and of the beam search.
 
-``python -m benchmarks.gpu_sweep`` prints one line a setting; the rows of the table are measured by ``benchmarks``.
+``python -m benchmarks.gpu_sweep`` prints one line per setting and a profile of the search; the rows of the benchmark
+table are measured by ``python -m benchmarks``.
 """
 
 import sys
@@ -14,7 +15,7 @@ from benchmarks.network_rows import _batch, _Generation
 
 
 def training(size: int, *, compile_network: bool) -> str:
-    """Return milliseconds of a training step in bfloat16."""
+    """Return a line with the milliseconds of a training step in bfloat16, and the peak memory."""
     model = inputs.extractor("base", "cuda").train()
     if compile_network:
         model.backbone.get_encoder().compile(dynamic=True)
@@ -42,7 +43,7 @@ def training(size: int, *, compile_network: bool) -> str:
 
 
 def search(work: Any, precision: Any, size: int) -> str:
-    """Return milliseconds a document of the search."""
+    """Return a line with the milliseconds per document of the search, and the peak memory."""
     torch.cuda.reset_peak_memory_stats()
     work.ours(precision, size)
     torch.cuda.synchronize()
@@ -55,7 +56,7 @@ def search(work: Any, precision: Any, size: int) -> str:
 
 
 def main() -> None:
-    """Print the sweep."""
+    """Print all measurements."""
     work = _Generation("base", "cuda", documents=256, new_tokens=40)
     for precision in ("bfloat16", "float32"):
         for size in (16, 64, 128):

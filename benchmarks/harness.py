@@ -1,4 +1,4 @@
-"""How a row is measured: baseline and fast path by turns in one process, medians, outputs compared first."""
+"""Measure a benchmark row: baseline and fast path run alternately in one process, and medians are compared."""
 
 import platform
 import statistics
@@ -21,12 +21,12 @@ class Row:
     """One line of the table.
 
     Attributes:
-        name: As ``--only`` takes it.
-        baseline: What the fast path is compared with, in a few words; empty if there is nothing to compare.
-        baseline_seconds: Median of its runs.
-        seconds: Median of the fast path's runs.
-        sizes: What was processed, and further figures.
-        bar: Ratio that the project set itself, None if it set none.
+        name: Name of the row, for ``--only``.
+        baseline: Short description of the baseline; empty if there is none.
+        baseline_seconds: Median seconds of the baseline's runs; None if there is no baseline.
+        seconds: Median seconds of the fast path's runs.
+        sizes: Sizes of the input, and further figures.
+        bar: Target ratio of the project; None if there is no target.
     """
 
     name: str
@@ -38,16 +38,16 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster."""
+        """The ratio of the baseline's time to the fast path's time; None without a baseline."""
         return None if self.baseline_seconds is None else self.baseline_seconds / self.seconds
 
     def json(self, device: str) -> dict[str, Any]:
-        """Return the row as it stands in the result file."""
+        """Return the row for the result file, with ratio and machine."""
         return asdict(self) | {"ratio": self.ratio, "machine": machine(device)}
 
 
 def machine(device: str) -> str:
-    """Return processor, cores or GPU, and the version of torch."""
+    """Return the name of the GPU, or of the processor with the number of cores, and the version of torch."""
     if device == "cuda":
         return f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
     name = platform.processor() or platform.machine()
@@ -62,7 +62,7 @@ def machine(device: str) -> str:
 def alternate(
     baseline: Callable[[], Any], fast: Callable[[], Any], *, device: str = "cpu", repeats: int = REPEATS, warm: int = 1
 ) -> tuple[float, float]:
-    """Return the median seconds of both, run by turns; the first ``warm`` runs of each do not count."""
+    """Run both alternately and return the median seconds of each; the first ``warm`` runs of each do not count."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(warm):
         baseline()
@@ -83,13 +83,13 @@ def seconds(function: Callable[[], Any], *, device: str = "cpu") -> float:
 
 
 def wait(device: str) -> None:
-    """Wait until the GPU has done what it was given."""
+    """Wait until the GPU has finished its work; do nothing on the CPU."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def peak_memory(function: Callable[[], Any], *, device: str = "cpu") -> int:
-    """Return the bytes of tensors that were alive at once while the function ran, those from before not counted."""
+    """Return the peak memory in bytes of the tensors that the function allocates."""
     if device == "cuda":
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
@@ -102,7 +102,7 @@ def peak_memory(function: Callable[[], Any], *, device: str = "cpu") -> int:
 
 
 class _TensorMemory(TorchDispatchMode):
-    """Follows the storages that operations return until they are freed."""
+    """Tracks the storages that operations return until they are freed."""
 
     def __init__(self) -> None:
         super().__init__()

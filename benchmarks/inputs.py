@@ -1,6 +1,6 @@
-"""What the rows work on: real documents where they are at hand, prepared once and kept in ``benchmarks/.cache``.
+"""Inputs of the benchmarks: real documents if they are available, prepared once and cached in ``benchmarks/.cache``.
 
-A GPU machine without spaCy takes the prepared file along.
+A GPU machine without spaCy needs a copy of the cache.
 """
 
 from dataclasses import fields
@@ -22,7 +22,7 @@ from simckp.reranking.reranker import Reranker
 CACHE = Path(__file__).resolve().parent / ".cache"
 DOCUMENTS = 1000
 PAD = 1
-# The networks are given token ids.
+# The inputs are token ids, so the networks need no tokenizer.
 NO_TOKENIZER: Any = SimpleNamespace(pad_token_id=PAD, with_max_tokens=lambda _: None)
 _CONTRAST: Any = {"method": "contrastive", "document_pooling": "first", "temperature": 0.1, "reduction": "mean"}
 EXTRACTOR_SETTINGS = ExtractorSettings(
@@ -35,7 +35,7 @@ RERANKER_SETTINGS = RerankerSettings(
 
 @lru_cache(maxsize=1)
 def tagged_documents(count: int) -> tuple[list[Any], list[Any]]:
-    """Return documents and their words."""
+    """Return documents and their tagged words."""
     from simckp.candidates.tagging import tag_documents
 
     documents = real_documents("kp20k_test", count)
@@ -51,7 +51,7 @@ def tagger() -> Any:
 
 @lru_cache(maxsize=1)
 def all_examples() -> list[ExtractionExample]:
-    """Return extraction examples of documents, tokenised with MiniLM's tokenizer; from the cache if they are there."""
+    """Return extraction examples of the documents, tokenised with MiniLM's tokenizer; they are cached in a file."""
     path = CACHE / "examples.npz"
     if not path.exists():
         from simckp.candidates.mining import mine_pairs
@@ -70,13 +70,13 @@ def all_examples() -> list[ExtractionExample]:
             for field in fields(ExtractionExample)
         }
         np.savez(path, **arrays)  # type: ignore[arg-type]
-    found: dict[int, dict[str, Any]] = {}
+    rows_by_number: dict[int, dict[str, Any]] = {}
     with np.load(path, allow_pickle=False) as stored:
         for key in stored.files:
             number, _, name = key.partition(".")
             value = stored[key]
-            found.setdefault(int(number), {})[name] = value if value.ndim else value.item()
-    return [ExtractionExample(**found[number]) for number in sorted(found)]
+            rows_by_number.setdefault(int(number), {})[name] = value if value.ndim else value.item()
+    return [ExtractionExample(**rows_by_number[number]) for number in sorted(rows_by_number)]
 
 
 def examples(count: int) -> list[ExtractionExample]:
@@ -86,7 +86,7 @@ def examples(count: int) -> list[ExtractionExample]:
 
 @lru_cache(maxsize=1)
 def keyphrases() -> list[Any]:
-    """Return the token ids of the gold keyphrases of three thousand documents, as often as they occur."""
+    """Return the token ids of the gold keyphrases of three thousand documents, including repeated ones."""
     path = CACHE / "keyphrases.npz"
     if not path.exists():
         from simckp.networks.backbones import load_tokenizer
@@ -101,7 +101,7 @@ def keyphrases() -> list[Any]:
 
 
 def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
-    """Return a BART with random weights: ``base`` as published, or ``small`` (width 256, three layers each)."""
+    """Return a BART with random weights: the size of BART-base, or ``small`` (width 256, three layers each)."""
     width, layers = {"base": (768, 6), "small": (256, 3)}[size]
     torch.manual_seed(0)
     config = BartConfig(
@@ -123,12 +123,12 @@ def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
 
 
 def extractor(size: str, device: str) -> ExtractorGenerator:
-    """Return an extractor-generator on such a BART."""
+    """Return an extractor-generator with the network of :func:`bart`."""
     return ExtractorGenerator(bart(size), NO_TOKENIZER, EXTRACTOR_SETTINGS).to(device)
 
 
 def reranker(device: str) -> Reranker:
-    """Return a reranker on a BERT-base (on a GPU) or MiniLM-sized (elsewhere) network with random weights."""
+    """Return a reranker with random weights, of the size of BERT-base on a GPU and of MiniLM on the CPU."""
     width, layers, heads = (768, 12, 12) if device == "cuda" else (384, 6, 12)
     torch.manual_seed(0)
     config = BertConfig(

@@ -1,6 +1,6 @@
-"""Measure how long a user waits: ``python -m benchmarks.latency MODEL DOCUMENTS [--requests 200]``.
+"""Measure the latency for users: ``python -m benchmarks.latency MODEL DOCUMENTS [--requests 200]``.
 
-One warm predictor, a document at a time; then the running service under many requests at once.
+First a warm predictor gets one document at a time, then the running service gets many requests at once.
 """
 
 import argparse
@@ -30,15 +30,15 @@ _AT_ONCE = 32
 
 def percentiles(seconds: list[float]) -> dict[str, float]:
     """Return the median, 95th and 99th percentile and the maximum, in seconds."""
-    found = {f"p{rank}": float(np.percentile(seconds, rank)) for rank in (50, 95, 99)}
-    return {name: round(value, 4) for name, value in {**found, "max": max(seconds)}.items()}
+    ranks = {f"p{rank}": float(np.percentile(seconds, rank)) for rank in (50, 95, 99)}
+    return {name: round(value, 4) for name, value in {**ranks, "max": max(seconds)}.items()}
 
 
 def one_by_one(model: str, records: list[dict[str, str]]) -> dict[str, Any]:
-    """Return what one document takes, of each kind of request; the first one warms up and is not counted."""
+    """Return the time of one document for each kind of request; a first, uncounted request warms up."""
     quiet_transformers()
     predictor = KeyphrasePredictor.from_pretrained(model)
-    found = {}
+    results = {}
     for name, kinds in MODES.items():
         predictor(records[0], kinds=kinds)
         seconds = []
@@ -46,13 +46,13 @@ def one_by_one(model: str, records: list[dict[str, str]]) -> dict[str, Any]:
             begun = time.perf_counter()
             predictor(record, kinds=kinds)
             seconds.append(time.perf_counter() - begun)
-        found[name] = percentiles(seconds)
-    return found
+        results[name] = percentiles(seconds)
+    return results
 
 
 @contextmanager
 def served(model: str, *options: str) -> Iterator[str]:
-    """Give the address of a running service."""
+    """Start the service, yield its address, and stop it afterwards."""
     command = [sys.executable, "-m", "simckp.cli", "serve", "--model", model, "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)  # noqa: S603
     try:
@@ -64,8 +64,8 @@ def served(model: str, *options: str) -> Iterator[str]:
 
 
 def under_load(model: str, records: list[dict[str, str]], requests: int) -> dict[str, Any]:
-    """Return answers, refusals and times of ``requests`` sent at once, and of as many sent 32 at a time."""
-    found = {}
+    """Return answers, refusals and times of ``requests`` requests sent 32 at a time, and of as many sent at once."""
+    results = {}
     for name, kinds in MODES.items():
         for at_once in (_AT_ONCE, requests):
             with (
@@ -86,30 +86,30 @@ def under_load(model: str, records: list[dict[str, str]], requests: int) -> dict
                 wall = time.perf_counter() - begun
             statuses = [status for status, _ in calls]
             answered = [seconds for status, seconds in calls if status == 200]
-            found[f"{name}, {requests} requests, {at_once} at once"] = {
+            results[f"{name}, {requests} requests, {at_once} at once"] = {
                 "answered": len(answered),
                 "refused_429": statuses.count(429),
                 "other": len(calls) - len(answered) - statuses.count(429),
                 "answers_per_second": round(len(answered) / wall, 2),
                 **percentiles(answered),
             }
-    return found
+    return results
 
 
 def main() -> None:
-    """Print everything as JSON."""
+    """Print all measurements as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__)
     parser.add_argument("model", help="a model folder")
     parser.add_argument("documents", type=Path)
-    parser.add_argument("--most", type=int, default=40, help="documents")
+    parser.add_argument("--most", type=int, default=40, help="maximum number of documents")
     parser.add_argument("--requests", type=int, default=200)
     options = parser.parse_args()
     reading = Reading(format=None, fields={}, encoding="utf-8")
     raws = list(read_documents(corpus_files(options.documents), reading))[: options.most]
     records = [{"title": raw.title, "abstract": raw.abstract} for raw in raws]
     threads = os.environ.get("OMP_NUM_THREADS", "all")
-    found = {"documents": len(records), "threads": threads, "warm predictor": one_by_one(options.model, records)}
-    print(json.dumps({**found, "service": under_load(options.model, records, options.requests)}, indent=1))  # noqa: T201
+    results = {"documents": len(records), "threads": threads, "warm predictor": one_by_one(options.model, records)}
+    print(json.dumps({**results, "service": under_load(options.model, records, options.requests)}, indent=1))  # noqa: T201
 
 
 if __name__ == "__main__":

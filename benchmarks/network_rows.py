@@ -1,4 +1,4 @@
-"""Rows of the networks: contrastive head, training step, overgeneration, extraction, reranking, prediction."""
+"""Benchmarks of the networks: contrastive head, training step, overgeneration, extraction, reranking, prediction."""
 
 import random
 from functools import partial
@@ -39,7 +39,7 @@ def _operations(model: Any, batch: Batch) -> float:
 
 
 def contrastive_head(device: str) -> Row:
-    """Pooling and loss, forward and backward, at BART-base's width on eight real documents."""
+    """Measure pooling and loss, forward and backward, with BART-base's width on eight documents."""
     model = inputs.extractor("base", device).train()
     batch = _batch(inputs.examples(8), device)
     shape = *batch["input_ids"].shape, 768
@@ -82,7 +82,7 @@ def contrastive_head(device: str) -> Row:
 
 
 def training_step(device: str) -> Row:
-    """Steps of stage 1 over the same real documents at BART-base's dimensions: forward, backward, clipping, AdamW."""
+    """Measure training steps of stage 1 with BART-base's dimensions: forward, backward, clipping, AdamW."""
     size, count = 8, (24 if device == "cpu" else 256)
     examples = inputs.examples(count)
     model = inputs.extractor("base", device)
@@ -132,7 +132,7 @@ def training_step(device: str) -> Row:
 
 
 def _check_losses(model: Any, examples: list[ExtractionExample], device: str) -> None:
-    """Compare the losses of both paths without dropout; a batch where every document has targets, so means agree."""
+    """Check that both paths give the same loss without dropout, on documents that all have a target."""
     batch = _batch([example for example in examples if len(example.decoder_labels)], device)
     model.eval()
     with torch.no_grad():
@@ -141,7 +141,7 @@ def _check_losses(model: Any, examples: list[ExtractionExample], device: str) ->
 
 
 class _Generation:
-    """A network, documents and both searches."""
+    """A network with documents and both beam searches."""
 
     def __init__(self, size: str, device: str, *, documents: int, new_tokens: int) -> None:
         self.device, self.model = device, inputs.bart(size).eval().to(device)
@@ -170,11 +170,11 @@ class _Generation:
     def transformers(
         self, size: int, *, count: int | None = None, scores: bool = False
     ) -> list[dict[tuple[int, ...], float]]:
-        """Search with ``generate``; return score by tokens for each document, longest document first.
+        """Search with ``generate``; return the scores by token ids for each document, longest document first.
 
-        Scores are 0 unless asked for: ``generate`` gives them only with those of every step and token.
+        Without ``scores`` they are 0, since ``generate`` would also return the scores of every step and token.
         """
-        found = []
+        hypotheses = []
         for ids, mask in self._batches(size):
             output = self.model.generate(
                 input_ids=ids,
@@ -196,10 +196,10 @@ class _Generation:
             for sequences, values in zip(
                 output.sequences.view(len(ids), 50, -1).tolist(), sums.view(-1, 50).tolist(), strict=True
             ):
-                found.append({self._body(tokens): value for tokens, value in zip(sequences, values, strict=True)})
-            if count is not None and len(found) >= count:
+                hypotheses.append({self._body(tokens): value for tokens, value in zip(sequences, values, strict=True)})
+            if count is not None and len(hypotheses) >= count:
                 break
-        return found
+        return hypotheses
 
     def _body(self, tokens: list[int]) -> tuple[int, ...]:
         end = self.search.end
@@ -207,43 +207,43 @@ class _Generation:
 
     @torch.inference_mode()
     def ours(self, precision: Precision, size: int) -> list[dict[tuple[int, ...], float]]:
-        """Search with ours, likewise."""
+        """Search with our beam search; return the scores as :meth:`transformers` does."""
         decoder = self.decoder(precision)
         half = precision == "bfloat16"
-        found = []
+        hypotheses = []
         for ids, mask in self._batches(size):
             with torch.autocast(self.device, dtype=torch.bfloat16, enabled=half):
                 hidden = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
             hidden = hidden.to(torch.bfloat16 if half else torch.float32)
             for beams in beam_search(hidden, mask, decoder, self.search):
-                found.append({tuple(one.token_ids): one.log_prob for one in beams})
-        return found
+                hypotheses.append({tuple(one.token_ids): one.log_prob for one in beams})
+        return hypotheses
 
     def decoder(self, precision: Precision) -> Any:
-        """Return the prepared decoder."""
+        """Return the decoder in a precision; the last one is cached."""
         if getattr(self, "_precision", None) != precision:
             self._decoder, self._precision = step_decoder(self.model, precision), precision
         return self._decoder
 
     def operations(self) -> float:
-        """Return the operations of linear layers for all documents, if no search ends early."""
+        """Return the operations of the linear layers for all documents, assuming that no search ends early."""
         encoder = linear_weights(self.model.get_encoder())
         per_step = linear_weights(self.model) - encoder
         return 2.0 * sum(len(row) * encoder + 50 * self.search.max_new_tokens * per_step for row in self.rows)
 
 
 def overgeneration(device: str) -> Row:
-    """Fifty beams in float32 (a GPU: bfloat16) against ``generate`` at the best of batch sizes 1, 4 and 8."""
+    """Measure 50 beams in float32 (on a GPU, bfloat16) against ``generate`` with its best batch size of 1, 4 and 8."""
     return _overgeneration("overgeneration", device, "float32" if device == "cpu" else "bfloat16")
 
 
 def overgeneration_int8(device: str) -> Row:
-    """The same with 8-bit weights; what it does to R@50 is measured with a trained network (docs/benchmarks.md)."""
+    """Measure the same with 8-bit weights; docs/benchmarks.md has their effect on R@50 of a trained network."""
     return _overgeneration("overgeneration_int8", "cpu", "int8")
 
 
 def overgeneration_float32_gpu(device: str) -> Row:
-    """Fifty beams on a GPU in float32, with the hypotheses of ``generate``."""
+    """Measure 50 beams on a GPU in float32, and check that the hypotheses are those of ``generate``."""
     return _overgeneration("overgeneration_float32_gpu", "cuda", "float32")
 
 
@@ -254,7 +254,7 @@ def _overgeneration(name: str, device: str, precision: Precision) -> Row:
     if precision == "float32":
         for mine, reference in zip(work.ours(precision, 2), work.transformers(1, scores=True), strict=True):
             same = mine.keys() & reference.keys()
-            # A GPU adds up in another order, so hypotheses of equal score may change places at the last rank.
+            # A GPU adds up in another order, so hypotheses with almost equal scores may swap at the last rank.
             if len(same) < (49 if on_gpu else 50) or max(abs(mine[one] - reference[one]) for one in same) > 1e-4:
                 raise AssertionError(f"the hypotheses differ: {len(same)} of 50 are the same")
     by_size = {size: seconds(partial(work.transformers, size), device=device) for size in (1, 4, 8)}
@@ -296,7 +296,7 @@ def _overgeneration(name: str, device: str, precision: Precision) -> Row:
 
 
 def extraction(device: str) -> Row:
-    """Scores of mined candidates: the encoder alone against the whole network, BART-base."""
+    """Measure scoring of mined candidates with BART-base: the encoder alone against the whole network."""
     examples = inputs.examples(32 if device == "cpu" else 512)
     model = inputs.extractor("base", device).eval()
     ours = extraction_scores(model, examples)
@@ -319,7 +319,7 @@ def extraction(device: str) -> Row:
 
 
 def reranking(device: str) -> Row:
-    """All candidates of 1,000 documents, sixty each; the baseline on a tenth, being linear in documents."""
+    """Measure reranking of 1,000 documents with sixty candidates each; the baseline is extrapolated from a tenth."""
     examples, share = _reranking_examples(1000), 10
     tenth = examples[: len(examples) // share]
     model = inputs.reranker(device)
@@ -350,20 +350,20 @@ def reranking(device: str) -> Row:
 
 
 def _reranking_examples(count: int) -> list[RerankingExample]:
-    """Return documents with 60 phrases each, drawn from gold keyphrases as a trained generator would draw them."""
+    """Return documents with 60 phrases each; gold keyphrases stand for the phrases of a trained generator."""
     generator, pool = np.random.default_rng(0), inputs.keyphrases()
-    found = []
+    reranked = []
     for example in inputs.examples(count):
         phrases = [pool[int(at)] for at in generator.choice(len(pool), 60, replace=False)]
         labels = np.zeros(len(phrases), dtype=np.bool_)
-        found.append(
+        reranked.append(
             RerankingExample(windows=[example.input_ids], phrases=phrases, label=labels, targets=0, truncated=False)
         )
-    return found
+    return reranked
 
 
 def prediction(device: str) -> Row:
-    """From texts to scored present keyphrases with MiniLM: tag, mine, place on tokens, encode, score."""
+    """Measure the way from texts to scored candidates with MiniLM: tag, mine, map to tokens, encode, score."""
     from simckp.candidates.mining import mine_pairs
     from simckp.candidates.tagging import tag_documents
     from simckp.extraction.loading import new_extractor
@@ -380,12 +380,12 @@ def prediction(device: str) -> Row:
         return list(score_present(list(zip(documents, mined, strict=True)), model))
 
     def plain() -> list[Any]:
-        found = []
+        scored = []
         for document in documents:
             tagged = tag_documents([document], settings=settings)[0]
             mined = mining_baseline.mine(document, tagged, max_words=6)
-            found += list(score_present([(document, mined)], model))
-        return found
+            scored += list(score_present([(document, mined)], model))
+        return scored
 
     for mine, reference in zip(ours(), plain(), strict=True):
         scores = {phrase["key"]: phrase["score"] for phrase in reference["phrases"]}

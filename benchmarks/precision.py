@@ -1,7 +1,7 @@
-"""What a lower precision costs in recall: ``python -m benchmarks.precision models/extractor/13 data/documents/sample``.
+"""Compare recall of precisions: ``python -m benchmarks.precision models/extractor/13 data/documents/sample``.
 
-Overgenerates for the documents of one or more data sets in float32 and in the other precision, and prints the share of
-absent gold keyphrases that the beams hold (R@50) and the seconds a document.
+Overgenerates for the documents of one or more data sets in float32 and in a lower precision, and prints the share of
+absent gold keyphrases that the beams contain (R@50) and the seconds per document.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from simckp.params import read_params
 
 
 def main() -> None:
-    """Print one JSON object a precision."""
+    """Print one JSON object per precision."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.precision", description=__doc__)
     parser.add_argument("extractor", type=Path)
     parser.add_argument("documents", nargs="+", type=Path)
@@ -35,16 +35,16 @@ def main() -> None:
         settings = params.generation.model_copy(update={"precision": precision})
         generate = Overgenerator(model, settings)
         start = time.perf_counter()
-        found = generate(documents)
+        generated = generate(documents)
         seconds = (time.perf_counter() - start) / len(documents)
-        recalls = [absent_recall(document, one) for document, one in zip(documents, found, strict=True)]
+        recalls = [absent_recall(document, one) for document, one in zip(documents, generated, strict=True)]
         counted = [recall for recall in recalls if recall is not None]
         figures = {
             "precision": precision,
             "documents": len(documents),
             "documents_with_absent": len(counted),
             "R@50": round(float(np.mean(counted)), 5) if counted else 0.0,
-            "phrases_per_document": round(float(np.mean([len(one["phrases"]) for one in found])), 1),
+            "phrases_per_document": round(float(np.mean([len(one["phrases"]) for one in generated])), 1),
             "seconds_per_document": round(seconds, 3),
         }
         sys.stdout.write(json.dumps(figures) + "\n")

@@ -1,7 +1,7 @@
-"""Time, memory and disk a document at growing sizes: ``python -m benchmarks.scale 10000 100000``.
+"""Measure time, memory and disk space per document for growing corpora: ``python -m benchmarks.scale 10000 100000``.
 
-Runs the real stages (ingest, tag, mine) as processes in a folder of their own, on synthetic documents, and watches the
-memory of each with all its workers. ``--stages ingest`` leaves stages out; ``--keep FOLDER`` keeps the data.
+Runs the real stages (ingest, tag, mine) as processes in a separate folder, on synthetic documents, and measures the
+memory of each stage with all its workers. ``--stages ingest`` runs only that stage; ``--keep FOLDER`` keeps the data.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 
 
 def write_corpus(path: Path, count: int) -> None:
-    """Write ``count`` documents; beyond 100,000 the same texts come again with a word of their own."""
+    """Write ``count`` documents; after 100,000 the texts repeat, each with a unique word added."""
     corpus = SyntheticCorpus()
     rows = [json.dumps(row) for row in corpus.raw(min(count, _DISTINCT))]
     with path.open("w", encoding="utf-8") as sink:
@@ -55,7 +55,7 @@ def prepare(folder: Path, count: int) -> None:
 
 
 def run_stage(folder: Path, stage: str) -> dict[str, Any]:
-    """Run a stage and return its seconds and the most memory of it and its workers at once, in MiB."""
+    """Run a stage and return its seconds, and the peak memory of it and its workers together in MiB."""
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "DVC_ROOT": str(folder)}
     start = time.perf_counter()
     command = [sys.executable, "-m", f"pipeline.{stage}", "sample"]
@@ -73,7 +73,7 @@ def _watch(pid: int, peak: list[float]) -> None:
     while True:
         try:
             family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-            # Proportional shares: what workers have in common counts once.
+            # Proportional set size, which counts memory shared by several processes once.
             used = sum(one.memory_full_info().pss for one in family)
         except psutil.Error:
             if not psutil.pid_exists(pid):
@@ -86,23 +86,23 @@ def _watch(pid: int, peak: list[float]) -> None:
 def measure(folder: Path, count: int, stages: list[str]) -> dict[str, Any]:
     """Run the stages on ``count`` documents."""
     prepare(folder, count)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "documents": count,
         "raw_bytes_per_document": (folder / "corpus.jsonl").stat().st_size // count,
     }
     for stage in stages:
-        found[stage] = run_stage(folder, stage)
+        results[stage] = run_stage(folder, stage)
         files = (folder / "data" / STAGES[stage] / "sample").glob("*.parquet")
-        found[stage] |= {
-            "milliseconds_per_document": round(1e3 * found[stage]["seconds"] / count, 2),
+        results[stage] |= {
+            "milliseconds_per_document": round(1e3 * results[stage]["seconds"] / count, 2),
             "bytes_per_document": sum(path.stat().st_size for path in files) // count,
         }
-        sys.stderr.write(f"{count} {stage}: {found[stage]}\n")
-    return found
+        sys.stderr.write(f"{count} {stage}: {results[stage]}\n")
+    return results
 
 
 def main() -> None:
-    """Measure each size and print one JSON object a line."""
+    """Measure each size and print one JSON object per size."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("counts", nargs="+", type=int, metavar="DOCUMENTS")
     parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))

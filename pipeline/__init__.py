@@ -1,1 +1,1 @@
-"""One entry point a stage; ``dvc.yaml`` says which reads what."""
+"""The entry points of the stages, one module each; ``dvc.yaml`` lists their inputs and outputs."""

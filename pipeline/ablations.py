@@ -1,4 +1,4 @@
-"""ablations: metrics, collected experiments -> the tables of the comparisons, and F1 by n-gram length."""
+"""ablations: metrics, collected experiments -> tables of the comparisons, and F1 by n-gram length."""
 
 import json
 from pathlib import Path
@@ -17,10 +17,10 @@ from simckp.evaluation.figures import length_figure
 
 
 def main() -> None:
-    """Write a table for each comparison of which at least two variants were run.
+    """Write a table for each comparison with at least two variants that were run.
 
-    The other parameters of a variant must be those of this run. The generator without contrastive learning, if it was
-    run, is a baseline of the report too.
+    Apart from its own changes, a variant must have the parameters of this run. If the generator without contrastive
+    learning was run, it is also a baseline in the report.
     """
     with Stage("ablations") as stage:
         params = stage.params

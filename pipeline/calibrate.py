@@ -1,4 +1,4 @@
-"""calibrate: scores of the validation set -> thresholds of each kind, by every method. Argument: seed."""
+"""calibrate: scores of the validation documents -> thresholds of each kind, by every method. Argument: seed."""
 
 from pipeline.runner import Stage, run
 from simckp.data.files import write_json
@@ -6,7 +6,7 @@ from simckp.thresholds.calibration import calibrate_kinds
 
 
 def main(seed: str) -> None:
-    """Find the thresholds of one seed's networks."""
+    """Calibrate the thresholds of one seed's networks."""
     with Stage("calibrate", seed) as stage:
         selection = stage.params.selection
         thresholds = calibrate_kinds(

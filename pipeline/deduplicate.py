@@ -1,4 +1,4 @@
-"""deduplicate: documents of all sets -> duplicates (training documents that training leaves out)."""
+"""deduplicate: documents of all sets -> duplicates (training documents that are left out of training)."""
 
 import logging
 

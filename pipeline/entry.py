@@ -1,4 +1,4 @@
-"""A stage's own entry in ``dvc.yaml``: the one place that names its parameters, inputs and outputs."""
+"""A stage's entry in ``dvc.yaml``, the only place that names its parameters, inputs and outputs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from simckp.errors import SimCKPError
 
 DVC_YAML = Path("dvc.yaml")
 ROOT = Path(__file__).resolve().parent.parent
-# Code that decides when and where something runs and what is said about it, never what comes out: no stage depends on
-# it, and an edit there reruns nothing. Parameters are checked there, and their values are dependencies of their own.
+# Code that cannot change a result: it decides when and where something runs, writes logs and checks parameters (whose
+# values are dependencies themselves). No stage depends on this code, so editing it reruns nothing.
 WITHOUT_EFFECT = (
     "pipeline/__init__.py",
     "pipeline/entry.py",
@@ -27,19 +27,19 @@ WITHOUT_EFFECT = (
     "simckp/params.py",
     "simckp/runtime/",
 )
-# Data sets whose folder has another name than their rows.
+# Data sets whose folder name differs from the name of their row type.
 _ROWS_OF = {"baselines": "scores"}
 _PLACEHOLDER = re.compile(r"\$\{([\w.]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What ``dvc.yaml`` says about one item of a stage, its placeholders filled in.
+    """The entry of one item of a stage in ``dvc.yaml``, with its placeholders filled in.
 
     Attributes:
-        params: Dotted parameters that the result depends on.
-        deps: Files and folders that it depends on, code included.
-        outs: Files and folders that the stage makes, metrics and plots included.
+        params: Dotted keys of the parameters that the result depends on.
+        deps: Files and folders that the result depends on, including code.
+        outs: Files and folders that the stage makes, including metrics and plots.
     """
 
     params: tuple[str, ...]
@@ -48,11 +48,11 @@ class Entry:
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The dependencies that are no code."""
+        """The dependencies that are not code."""
         return tuple(path for path in self.deps if path.parts[0] not in ("pipeline", "simckp"))
 
     def source(self, name: str, *parts: str) -> Dataset:
-        """Return the data set ``name`` that the stage reads; ``parts`` say which, if it reads several.
+        """Return the data set ``name`` that the stage reads; ``parts`` select one if it reads several.
 
         Raises:
             SimCKPError: The entry does not list it.
@@ -89,7 +89,7 @@ class Entry:
 def _dataset(paths: Sequence[Path], name: str, parts: Sequence[str], section: str) -> Dataset:
     listed = [path for path in paths if path.parts[:2] == ("data", name)]
     whole = [path for path in listed if path.parts[len(path.parts) - len(parts) :] == tuple(parts)]
-    if not whole:  # a folder of several data sets is listed
+    if not whole:  # the entry lists the common folder of several data sets
         whole = [path.joinpath(*parts) for path in listed]
     if len(whole) != 1:
         wanted = "/".join(("data", name, *parts))
@@ -103,9 +103,9 @@ def read_entry(name: str, item: Sequence[str], params: Mapping[str, Any]) -> Ent
     """Read the entry of a stage.
 
     Args:
-        name: Of the stage.
+        name: Name of the stage.
         item: Arguments of its command, in the order of ``cmd``.
-        params: All of ``params.yaml``, for placeholders that name a parameter.
+        params: All parameters, for placeholders that name a parameter.
 
     Raises:
         SimCKPError: There is no such stage, or its command takes other arguments.
@@ -154,7 +154,7 @@ def _filled_in(name: str, stage: Mapping[str, Any], item: Sequence[str], params:
 
     def filled(text: str) -> str:
         return _PLACEHOLDER.sub(
-            lambda found: str(values[found[1]] if found[1] in values else dig(params, found[1])), text
+            lambda match: str(values[match[1]] if match[1] in values else dig(params, match[1])), text
         )
 
     sections = ("outs", "metrics", "plots")
@@ -166,7 +166,7 @@ def _filled_in(name: str, stage: Mapping[str, Any], item: Sequence[str], params:
 
 
 def _paths(listed: Sequence[Any]) -> Iterator[str]:
-    """Yield the paths of outputs; one with options is a mapping from its path."""
+    """Yield the paths of outputs; an output with options is a mapping with the path as key."""
     for entry in listed:
         yield next(iter(entry)) if isinstance(entry, Mapping) else entry
 
@@ -179,13 +179,13 @@ def dig(tree: Any, dotted: str) -> Any:
 
 
 class DeclaredParams:
-    """Parameters of which only those can be read that a stage's entry in ``dvc.yaml`` lists.
+    """Parameters that raise an error if a stage reads one that its entry in ``dvc.yaml`` does not list.
 
     Args:
         section: All parameters, or a section of them.
-        listed: Dotted keys.
-        stage: For the error.
-        prefix: Dotted key of the section.
+        listed: Dotted keys that may be read.
+        stage: Name of the stage, for the error message.
+        prefix: Dotted key of the section, with a final dot; empty for all parameters.
     """
 
     def __init__(self, section: Any, listed: Sequence[str], stage: str, prefix: str = "") -> None:
@@ -209,7 +209,7 @@ class DeclaredParams:
 
 
 def imported_files(script: Path) -> set[Path]:
-    """Return the project's own files that a script imports, directly or not, itself included."""
+    """Return the project's files that a script imports, directly or indirectly, including the script itself."""
     finder = ModuleFinder(path=[str(ROOT)])
     finder.run_script(str(script))
     files = {Path(module.__file__).resolve() for module in finder.modules.values() if module.__file__}  # type: ignore[attr-defined]
@@ -217,5 +217,5 @@ def imported_files(script: Path) -> set[Path]:
 
 
 def code_files(script: Path) -> list[Path]:
-    """Return the imported files that can change what a stage makes, sorted."""
+    """Return the imported files that can change the result of a stage, sorted."""
     return sorted(path for path in imported_files(script) if not str(path.relative_to(ROOT)).startswith(WITHOUT_EFFECT))

@@ -13,7 +13,7 @@ from simckp.thresholds.keyphrases import paired_kinds, predict
 
 
 def main(name: str) -> None:
-    """Select from a baseline's scores as from the network's, and score what is selected."""
+    """Select keyphrases from a baseline's scores as from the networks' scores, and score them."""
     with Stage("evaluate_baseline", name) as stage:
         stage.prune("data/baselines", "data/documents")
         selection, settings = stage.params.selection, stage.params.evaluation
@@ -37,7 +37,8 @@ def main(name: str) -> None:
             for _ in evaluator.score(progress(rows(set_name), f"{stage.title}: {set_name}")):
                 pass
             metrics = evaluator.metrics(settings.profile, resamples=settings.resamples, confidence=settings.confidence)
-            figures[set_name] = {kind: metrics[kind] for kind in ("present", "set")}  # it gives no absent keyphrases
+            # Baselines predict no absent keyphrases.
+            figures[set_name] = {kind: metrics[kind] for kind in ("present", "set")}
         write_json(stage.entry.path("metrics/baselines"), figures)
 
 

@@ -1,9 +1,9 @@
-"""Run the paper's comparisons as DVC experiments and keep what came out; no stage of the graph.
+"""Run the paper's comparisons as DVC experiments and collect their results; this is not a stage of the pipeline.
 
-``python -m pipeline.experiments ablation negatives`` runs the variants of experiments/variants.yaml that were not run
-yet, one after the other, with the parameters of params.yaml otherwise. ``python -m pipeline.experiments`` alone only
-collects: every experiment of ``dvc exp show``, a user's own among them, goes into experiments/collected.json, which
-the stage ``ablations`` makes tables of.
+``python -m pipeline.experiments ablation negatives`` runs, one after the other, the variants of these comparisons in
+experiments/variants.yaml that were not run yet; all other parameters are those of params.yaml. Without arguments, it
+only collects: all experiments of ``dvc exp show``, including a user's own, are saved in experiments/collected.json, and
+the stage ``ablations`` makes tables of them.
 """
 
 import argparse
@@ -29,22 +29,22 @@ from simckp.params import parse_params, read_params
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
 GRIDS = Path("experiments/grids.yaml")
 LENGTHS = "ngrams"  # the comparison that is drawn as a curve
-ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is a baseline too
+ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is also a baseline
 _LOG = logging.getLogger("pipeline")
 
 
 def read_variants(path: Path = VARIANTS) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the comparisons: for each its variants and their parameters."""
+    """Return the variants of each comparison, with the parameters that they change."""
     return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def read_collected(path: Path = COLLECTED) -> list[Experiment]:
-    """Return the experiments that :func:`collect` kept."""
+    """Return the experiments that :func:`collect` saved."""
     return [Experiment(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def collect() -> list[Experiment]:
-    """Write all experiments and commits that ``dvc exp show`` knows and that have metrics, and those kept before."""
+    """Save and return all experiments and commits of ``dvc exp show`` that have metrics, and those saved before."""
     shown = json.loads(_dvc("exp", "show", "--json", capture=True))
     by_name = {experiment.name: experiment for experiment in read_collected()} if COLLECTED.exists() else {}
     by_name |= {experiment.name: experiment for experiment in _experiments(shown)}
@@ -74,7 +74,7 @@ def _experiments(shown: list[dict[str, Any]]) -> Iterator[Experiment]:
 
 
 def _by_set(params: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, list[Any]] | None:
-    """Return the metrics of every evaluated set and seed; None if some are missing."""
+    """Return the metrics of every evaluated set and seed; None if any is missing."""
     names = {name: [f"metrics/{name}-{seed}.json" for seed in params["seeds"]] for name in params["evaluated"]}
     if any(key not in metrics for keys in names.values() for key in keys):
         return None
@@ -98,7 +98,7 @@ def queue_grid(name: str) -> None:
 
 
 def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], options: list[str]) -> None:
-    """Run the variants that no collected experiment is; ``params.yaml`` is afterwards as it was."""
+    """Run the variants without a collected experiment; afterwards ``params.yaml`` is restored."""
     before = PARAMS.read_text(encoding="utf-8")
     current = flatten(read_params(PARAMS).effective())
     for number, (name, experiment) in enumerate(experiments_of_variants(variants, collect(), current).items()):
@@ -110,7 +110,7 @@ def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], opt
         try:
             _dvc("exp", "run", *options, "-n", _free_name(f"{comparison}-{number}"), *changes)
         finally:
-            # An experiment in the workspace leaves its parameters there.
+            # DVC leaves the parameters of an experiment in the workspace.
             PARAMS.write_text(before, encoding="utf-8")
         collect()
 
@@ -130,10 +130,10 @@ def _dvc(*arguments: str, capture: bool = False) -> str:
 
 def _arguments(known: Mapping[str, Any]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pipeline.experiments", description=__doc__)
-    parser.add_argument("comparisons", nargs="*", metavar="comparison", help=f"of {', '.join(known)}")
-    parser.add_argument("--grid", choices=list(read_variants(GRIDS)), help="queue all its combinations, run none")
-    parser.add_argument("--show", action="store_true", help="print what was collected, an experiment a row")
-    parser.add_argument("--temp", action="store_true", help="run in a copy of the workspace, which stays as it is")
+    parser.add_argument("comparisons", nargs="*", metavar="comparison", help=f"one of {', '.join(known)}")
+    parser.add_argument("--grid", choices=list(read_variants(GRIDS)), help="queue all combinations of a grid, run none")
+    parser.add_argument("--show", action="store_true", help="print a table of the collected experiments")
+    parser.add_argument("--temp", action="store_true", help="run in a copy, so that the workspace does not change")
     options = parser.parse_args()
     if unknown := [name for name in options.comparisons if name not in known]:
         parser.error(f"there is no comparison {unknown[0]!r}; experiments/variants.yaml has {', '.join(known)}")
@@ -141,7 +141,7 @@ def _arguments(known: Mapping[str, Any]) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run comparisons by name, then collect."""
+    """Run the named comparisons, queue a grid, or only collect."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     known = read_variants()
     options = _arguments(known)
@@ -149,7 +149,7 @@ def main() -> None:
         for name in options.comparisons:
             run_variants(name, known[name], ["--temp"] if options.temp else [])
         if options.comparisons:
-            _dvc("repro")  # brings this workspace's own results back, from the run cache
+            _dvc("repro")  # restores the workspace's own results from the run cache
         elif options.grid:
             queue_grid(options.grid)
         else:

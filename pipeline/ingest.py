@@ -1,4 +1,4 @@
-"""ingest: raw files -> documents, dropped (read, cleaned, every loss counted). Argument: set."""
+"""ingest: raw files -> documents, dropped (documents and keyphrases that are not kept). Argument: set."""
 
 import logging
 from collections import Counter
@@ -14,7 +14,7 @@ from simckp.params import TRAIN, VALID
 
 
 def main(set_name: str) -> None:
-    """Read one document set."""
+    """Read and clean one document set."""
     with Stage("ingest", set_name) as stage:
         params = stage.params
         corpus = params.corpora[set_name]

@@ -9,7 +9,7 @@ from simckp.data.files import write_json
 
 
 def main(set_name: str) -> None:
-    """Mine one document set."""
+    """Mine the candidates of one document set."""
     with Stage("mine", set_name) as stage:
         candidates = stage.entry.target("candidates")
         stage.transform(

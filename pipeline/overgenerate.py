@@ -7,7 +7,7 @@ from simckp.generation.overgenerate import overgenerate
 
 
 def main(seed: str, set_name: str) -> None:
-    """Generate for one document set with one seed's extractor-generator."""
+    """Generate phrases for one document set with one seed's extractor-generator."""
     with Stage("overgenerate", seed, set_name) as stage:
         stage.transform(
             partial(

@@ -1,4 +1,4 @@
-"""package: both models, thresholds, metrics -> models/simckp, one folder that predicts (of the first seed)."""
+"""package: both models, thresholds, metrics -> models/simckp (the model folder, with the first seed's networks)."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ TARGET = Path("models/simckp")
 
 
 def main() -> None:
-    """Put together what a user of the trained model needs."""
+    """Collect everything that a user of the trained model needs in one folder."""
     with Stage("package") as stage:
         params = stage.params
         seed = str(params.seeds[0])

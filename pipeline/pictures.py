@@ -1,4 +1,4 @@
-"""The pictures of the report, from what other stages left in ``plots``."""
+"""The pictures of the report, from the files that other stages wrote to ``plots``."""
 
 import pandas as pd
 

@@ -1,8 +1,8 @@
-"""Apply presets to params.yaml; no stage of the graph.
+"""Apply presets to params.yaml; this is not a stage of the pipeline.
 
-``python -m pipeline.preset`` lists them. ``python -m pipeline.preset paper`` sets in params.yaml what
-presets/paper.yaml says; of several presets the last one wins. It refuses where params.yaml differs from the last
-commit's in a parameter that no named preset sets, since a forgotten one would pass for the preset's.
+``python -m pipeline.preset`` lists the presets. ``python -m pipeline.preset paper`` copies the values of
+presets/paper.yaml into params.yaml; of several presets, the last one takes precedence. It refuses if params.yaml has
+an uncommitted change of a parameter that no named preset sets, since a forgotten change would look like a preset's.
 """
 
 import argparse
@@ -27,17 +27,18 @@ def listing() -> str:
 
 
 def apply(names: list[str], *, keep: bool, dry_run: bool) -> list[Difference]:
-    """Write ``params.yaml`` with the presets' values and return what changed.
+    """Write the presets' values into ``params.yaml`` and return what changed.
 
     Args:
-        names: Of presets, applied in this order.
-        keep: Whether changes of ``params.yaml`` may stay that are neither committed nor a preset's.
-        dry_run: Whether the file stays as it is.
+        names: Names of the presets, applied in this order.
+        keep: Whether to keep changes in ``params.yaml`` that are neither committed nor from a preset.
+        dry_run: Whether to leave the file unchanged.
 
     Raises:
-        ParameterError: ``params.yaml`` or a preset has a mistake, or ``params.yaml`` such a change.
+        ParameterError: ``params.yaml`` or a preset has an error, or ``params.yaml`` has other uncommitted changes and
+            ``keep`` is false.
     """
-    read_params(PARAMS)  # what is wrong from here on is a preset's fault
+    read_params(PARAMS)  # after this, any error comes from a preset
     here, presets = _read(PARAMS), [(path, _read(path)) for path in (PRESETS / f"{name}.yaml" for name in names)]
     composed = here
     for path, preset in presets:
@@ -66,7 +67,7 @@ def _read(path: Path) -> Tree:
 
 
 def _committed() -> Tree | None:
-    """Return ``params.yaml`` as the last commit has it; None where there is no such commit."""
+    """Return ``params.yaml`` of the last commit; None if no commit has it."""
     command = ("git", "show", f"HEAD:./{PARAMS}")
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     return None if done.returncode else load_tree(done.stdout, source=f"{PARAMS} of the last commit")
@@ -87,23 +88,23 @@ def _shown(value: object) -> str:
 def _arguments() -> argparse.Namespace:
     known = sorted(path.stem for path in PRESETS.glob("*.yaml"))
     parser = argparse.ArgumentParser(prog="python -m pipeline.preset", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="preset", help=f"of {', '.join(known)}; none lists them")
-    parser.add_argument("--keep", action="store_true", help="keep changes that are neither committed nor a preset's")
-    parser.add_argument("--dry-run", action="store_true", help="print what would change, change nothing")
-    given = parser.parse_args()
-    if unknown := [name for name in given.names if name not in known]:
+    parser.add_argument("names", nargs="*", metavar="preset", help=f"one of {', '.join(known)}; without one, list all")
+    parser.add_argument("--keep", action="store_true", help="keep changes that are neither committed nor from a preset")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would change")
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in known]:
         parser.error(f"there is no preset {unknown[0]!r}; {PRESETS}/ has {', '.join(known)}")
-    return given
+    return arguments
 
 
 def main() -> None:
-    """List the presets, or apply those that are named."""
-    given = _arguments()
+    """List the presets, or apply the named ones."""
+    arguments = _arguments()
     try:
-        if not given.names:
+        if not arguments.names:
             print(listing())  # noqa: T201
         else:
-            changes = apply(given.names, keep=given.keep, dry_run=given.dry_run)
+            changes = apply(arguments.names, keep=arguments.keep, dry_run=arguments.dry_run)
             print(_lines(changes) or f"{PARAMS} has all of it already")  # noqa: T201
     except SimCKPError as error:
         sys.exit(f"error: {error}")

@@ -21,7 +21,7 @@ METRICS, REPORTS = Path("metrics"), Path("reports")
 
 
 def main() -> None:
-    """Write the page and the tables of all evaluated sets."""
+    """Write the HTML page and the Markdown tables of all evaluated sets."""
     with Stage("report") as stage:
         params = stage.params
         seeds = [str(seed) for seed in params.seeds]

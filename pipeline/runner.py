@@ -1,4 +1,4 @@
-"""What every stage has: its checked parameters, a scratch folder that survives a kill, a lock, and plain errors."""
+"""Common parts of all stages: checked parameters, a scratch folder for resuming, locks, and short error messages."""
 
 import errno
 import fcntl
@@ -33,21 +33,20 @@ _SCRATCH_SECONDS = 30 * 24 * 3600.0
 class Stage:
     """One run of one stage, as a context manager.
 
-    Its parameters, inputs and outputs are those of its entry in ``dvc.yaml``: another parameter cannot be read.
+    Its parameters, inputs and outputs are those of its entry in ``dvc.yaml``; other parameters cannot be read.
 
-    ``scratch`` belongs to exactly this stage, item, parameters, code and inputs: what is found there was made by the
-    same computation, so that a run that was killed goes on from it. It is removed when the stage ends well. The
-    stage fails if its code or parameters were changed while it ran, since DVC would record the new ones with the
-    old result.
+    ``scratch`` is a folder for exactly this stage, item, parameters, code and inputs. Files in it were made by the same
+    computation, so a killed run resumes from them. It is removed when the stage succeeds. The stage fails if its code
+    or parameters changed while it ran, because DVC would record the new ones with the old result.
 
     Args:
-        name: The stage's name, that of its module in ``pipeline/``.
-        item: Set, seed or both; empty if the stage has only one.
+        name: Name of the stage, which is also that of its module in ``pipeline/``.
+        item: Set, seed or both; empty if the stage has only one item.
 
     Attributes:
         params: The parameters that the entry lists.
-        all_params: All parameters, for what leaves the result alone (where to compute, what to clean up).
-        entry: Of ``dvc.yaml``.
+        all_params: All parameters, for decisions that do not change the result (where to compute, what to clean up).
+        entry: The stage's entry in ``dvc.yaml``.
     """
 
     def __init__(self, name: str, *item: str) -> None:
@@ -61,8 +60,8 @@ class Stage:
         self._state = self._code_and_parameters()
         place = Path(".scratch", name, "-".join(item or ("all",)))
         self.scratch = Path(os.environ.get("DVC_ROOT", ".")) / place / self._fingerprint()
-        # One run at a time writes a workspace's output, and one works in a scratch folder: experiments in other
-        # workspaces share the scratch root, and a stage lives on when only `dvc` is killed.
+        # Two locks: only one run may write the outputs of a workspace, and only one may use a scratch folder.
+        # Experiments in other workspaces share the scratch root, and a stage keeps running if only `dvc` is killed.
         self._lock_paths = (place / "lock", self.scratch.with_suffix(".lock"))
         self._locks = ExitStack()
 
@@ -128,14 +127,14 @@ class Stage:
         piece_rows: int | None = None,
         work: Literal["cpu", "gpu"],
     ) -> None:
-        """Write ``function`` applied to pieces of the sources to ``target``; resumable.
+        """Apply ``function`` to pieces of the sources and write the results to ``target``; resumable.
 
         Args:
-            function: Rows to rows, picklable.
-            sources: Data sets whose rows are read side by side.
-            target: The result.
-            piece_rows: Rows a piece; a shard's by default.
-            work: Done by several processes, one a core (``cpu``) or one a GPU (``gpu``; with none, in this process).
+            function: Maps rows to rows; must be picklable.
+            sources: Data sets of the same documents; with several, a row is a tuple of their rows.
+            target: Data set for the results.
+            piece_rows: Number of rows per piece; by default that of a shard.
+            work: ``cpu`` uses one process per core, ``gpu`` one process per GPU (without a GPU, this process).
         """
         size, shard_rows = piece_rows or self.params.shard_rows, self.params.shard_rows
         source = AlignedDatasets(tuple(sources))
@@ -160,7 +159,7 @@ class Stage:
 
 
 def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
-    """Return where a stage's pieces are computed; more workers than pieces are of no use."""
+    """Return where a stage's pieces are computed, with at most one worker per piece."""
     if work == "cpu":
         return Engine(backend=backend, workers=max(1, min(available_cores(), pieces)))
     gpus = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
@@ -168,7 +167,7 @@ def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"], piece
 
 
 def is_leader() -> bool:
-    """Say whether this process speaks for a stage: the only one, or the first of those that train together."""
+    """Return whether this is the main process of a stage: the only one, or the first of those that train together."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -185,7 +184,7 @@ def _prune(folder: Path, outputs: Collection[Path]) -> None:
 
 
 def _forget(folder: Path, *, older_than_seconds: float) -> None:
-    """Delete scratch that nobody came back for."""
+    """Delete scratch folders that were not used for a long time."""
     for path in folder.iterdir():
         if path.is_dir() and time.time() - path.stat().st_mtime > older_than_seconds:
             shutil.rmtree(path, ignore_errors=True)
@@ -198,12 +197,12 @@ def file_digest(path: Path) -> bytes:
 
 
 def progress(items: Iterable[Any], title: str, total: int | None = None) -> Iterator[Any]:
-    """Yield items with a progress bar on a terminal, and none in a pipe."""
+    """Yield the items, with a progress bar if standard error is a terminal."""
     yield from tqdm(items, desc=title, total=total, disable=not sys.stderr.isatty())
 
 
 def run(main: Callable[..., None]) -> None:
-    """Call a stage's ``main`` with the command line's arguments; a user's mistake is one sentence, no traceback."""
+    """Call a stage's ``main`` with the command-line arguments; a user error gives one sentence and no traceback."""
     logging.basicConfig(level=logging.INFO if is_leader() else logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     quiet_transformers()
@@ -218,7 +217,10 @@ def run(main: Callable[..., None]) -> None:
 
 
 def _machine_trouble(error: BaseException) -> str | None:
-    """Return what is wrong with the disk if that is what stopped a stage; libraries wrap it in errors of their own."""
+    """Return the operating system's message if a disk or file error stopped a stage, otherwise None.
+
+    Libraries wrap such errors in their own exceptions, so the text is searched too.
+    """
     text = str(error)
     for code in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE):
         if getattr(error, "errno", None) == code or os.strerror(code) in text:

@@ -7,7 +7,7 @@ from simckp.prediction.scores import score_documents
 
 
 def main(seed: str, set_name: str) -> None:
-    """Score one document set with one seed's networks: two rows a document, present and absent."""
+    """Score one document set with one seed's networks: two rows per document, present and absent."""
     with Stage("score", seed, set_name) as stage:
         stage.transform(
             partial(

@@ -1,4 +1,4 @@
-"""tag: documents -> tagged (words, treebank tags, character offsets). Argument: set."""
+"""tag: documents -> tagged (words, Penn Treebank tags, character offsets). Argument: set."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What the two training stages share: what they learn from, and what they leave behind."""
+"""Common parts of the two training stages: their data, settings, launch and outputs."""
 
 import logging
 import os
@@ -31,9 +31,9 @@ _CURVES = {
 
 
 def rows(stage: Stage, name: str) -> tuple[Iterator[Any], Iterator[Any]]:
-    """Return documents with their rows of the data set ``name``: for training, and for validation.
+    """Return documents with their rows of the data set ``name``, for training and for validation.
 
-    Training documents that are near-duplicates of others are left out.
+    Training documents that are near-duplicates of documents in other sets are left out.
     """
     left_out = {row["id"] for row in stage.entry.source("duplicates").read()}
 
@@ -45,7 +45,7 @@ def rows(stage: Stage, name: str) -> tuple[Iterator[Any], Iterator[Any]]:
 
 
 def settings(stage: Stage, seed: str) -> Run:
-    """Return the run's settings that are no part of the recipe."""
+    """Return the settings of the training that are not hyper-parameters."""
     return Run(
         seed=int(seed),
         folder=stage.scratch,
@@ -55,7 +55,7 @@ def settings(stage: Stage, seed: str) -> Run:
 
 
 def launch(script: str) -> None:
-    """Start this stage again under ``accelerate launch`` if the parameters ask for several processes."""
+    """Restart this stage under ``accelerate launch`` if the parameters ask for several processes."""
     processes = read_params(PARAMS).execution.training_processes
     if processes == 1 or "RANK" in os.environ:
         return
@@ -70,7 +70,8 @@ def launch(script: str) -> None:
     }
     listed = [str(word) for option in options.items() for word in option]
     if torch.cuda.device_count() < processes:
-        # With its own flag for the CPU, accelerate starts several processes through MPI only; so does torchrun it.
+        # With its flag for the CPU, accelerate would start several processes only through MPI. With this variable and
+        # --multi_gpu, it starts them through torchrun.
         os.environ["ACCELERATE_USE_CPU"] = "true"
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", *listed, "-m", f"pipeline.{script}"]
     os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
@@ -90,7 +91,7 @@ def keep(stage: Stage, trained: Trained, name: str) -> None:
 
 
 def keep_untrained(stage: Stage, model: Any, name: str) -> None:
-    """Write what stands in a network's place where there was nothing to train."""
+    """Write a model without weights, for variants that train no network."""
     if is_leader():
         model.save(stage.entry.path(f"models/{name}"))
         _keep_figures(stage, [], {"steps": 0})

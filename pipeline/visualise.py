@@ -1,4 +1,4 @@
-"""visualise: documents, scores, both models -> t-SNE of one document, its keyphrases and candidates. Argument: seed."""
+"""visualise: documents, scores, both models -> t-SNE of a document, its keyphrases and candidates. Argument: seed."""
 
 from dataclasses import asdict, fields
 
@@ -11,7 +11,7 @@ from simckp.thresholds.keyphrases import paired_kinds
 
 
 def main(seed: str) -> None:
-    """Draw a document of the set that ``report.visualised`` names."""
+    """Draw one document of the set that the parameter ``report.visualised`` names."""
     with Stage("visualise", seed) as stage:
         name = stage.params.report.visualised
         rows = zip(

@@ -8,7 +8,7 @@ __all__ = ["KeyphrasePredictor"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the predictor when it is asked for: with its networks it takes seconds, which no stage should wait for."""
+    """Import the predictor on first use: the import takes seconds, and the stages of the pipeline do not need it."""
     if name == "KeyphrasePredictor":
         return importlib.import_module("simckp.prediction.predictor").KeyphrasePredictor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

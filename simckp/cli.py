@@ -1,4 +1,4 @@
-"""The command ``simckp``."""
+"""The command line ``simckp``."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ from simckp.evaluation.profiles import PROFILES
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Keyphrases of documents.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Predict keyphrases of documents.")
 app.add_typer(data.app, name="data")
 
 _DEFAULT_MODEL = Path("models/simckp")
@@ -38,18 +38,20 @@ _EVALUATED, _CONFIDENCE = "evaluated", 0.95
 @app.command()
 def predict(
     source: DocumentsPath,
-    model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
-    output: Annotated[Path | None, typer.Option("--output", "-o", help=f"A file: {', '.join(_FORMATS_OUT)}.")] = None,
+    model: Annotated[str, typer.Option(help="Model folder or hub id.")] = str(_DEFAULT_MODEL),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=f"Output file: {', '.join(_FORMATS_OUT)}.")
+    ] = None,
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
-    top_k: Annotated[int | None, typer.Option(min=0, help="At most that many of each kind.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Instead of the calibrated ones.")] = None,
-    present_only: Annotated[bool, typer.Option(help="Leave absent keyphrases out: much faster.")] = False,
-    batch_size: Annotated[int, typer.Option(min=1)] = 16,
-    resume: Annotated[bool, typer.Option(help="Go on with an unfinished Parquet output.")] = False,
+    top_k: Annotated[int | None, typer.Option(min=0, help="Maximum number of each kind.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Replaces the calibrated thresholds.")] = None,
+    present_only: Annotated[bool, typer.Option(help="Predict no absent keyphrases; much faster.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Documents per batch.")] = 16,
+    resume: Annotated[bool, typer.Option(help="Resume an unfinished Parquet output.")] = False,
 ) -> None:
-    """Give the keyphrases of documents: a table on a terminal, JSON lines in a pipe, or a file."""
+    """Predict the keyphrases of documents: as a table on a terminal, as JSON lines in a pipe, or into a file."""
     from simckp.prediction.outputs import identifier, write_csv, write_jsonl, write_parquet
     from simckp.prediction.predictor import KeyphrasePredictor
 
@@ -90,7 +92,7 @@ def predict(
 
 @contextmanager
 def _sink(output: Path | None) -> Iterator[IO[str]]:
-    """Give standard output, or a file that appears when it is whole."""
+    """Yield standard output, or a file that gets its name only when it is complete."""
     if output is None:
         yield sys.stdout
         return
@@ -102,16 +104,18 @@ def _sink(output: Path | None) -> Iterator[IO[str]]:
 
 @app.command()
 def evaluate(
-    gold: Annotated[Path, typer.Argument(help="Documents with their gold keyphrases.")],
-    predictions: Annotated[Path, typer.Argument(help="A record a document: id, and present and absent or one list.")],
-    profile: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(PROFILES)}; default: all.")] = None,
+    gold: Annotated[Path, typer.Argument(help="Documents with gold keyphrases.")],
+    predictions: Annotated[
+        Path, typer.Argument(help="One record per document: id, and present and absent or one list.")
+    ],
+    profile: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(PROFILES)}; default: all.")] = None,
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
-    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap.")] = 1000,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples.")] = 1000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Score the predictions of any system as the field's published scripts do, with 95 % intervals."""
+    """Score the predictions of any system as the published scripts do, with 95 % confidence intervals."""
     from simckp.evaluation.tables import FIGURES, with_interval
 
     if unknown := [name for name in profile or [] if name not in PROFILES]:
@@ -123,7 +127,7 @@ def evaluate(
     for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
         pass
     by_profile = {name: evaluator.metrics(name, resamples=resamples, confidence=_CONFIDENCE) for name in names}
-    for metrics in by_profile.values():  # nothing was generated here: its recall is no figure
+    for metrics in by_profile.values():  # no generated phrases were read, so R@50 would mean nothing
         metrics["absent"] = {name: value for name, value in metrics["absent"].items() if not name.startswith("R@50")}
     if as_json:
         typer.echo(json.dumps(by_profile, indent=1))
@@ -142,14 +146,14 @@ def evaluate(
 @app.command()
 def explain(
     source: DocumentsPath,
-    phrase: Annotated[list[str] | None, typer.Option("--phrase", "-p", help="Why it was or was not given.")] = None,
-    model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
+    phrase: Annotated[list[str] | None, typer.Option("--phrase", "-p", help="Phrase to explain.")] = None,
+    model: Annotated[str, typer.Option(help="Model folder or hub id.")] = str(_DEFAULT_MODEL),
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
-    most: Annotated[int, typer.Option(min=1, help="Candidates shown.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of candidates shown per kind.")] = 20,
 ) -> None:
-    """Say of one document why a phrase was or was not a candidate: words, tags, rule, score, threshold."""
+    """Explain why a phrase of one document was or was not predicted: words, tags, rule, score, threshold."""
     from simckp.prediction.explain import explain_document
     from simckp.prediction.predictor import KeyphrasePredictor
 
@@ -166,9 +170,9 @@ def explain(
 @app.command()
 def provenance(
     path: Annotated[Path, typer.Argument(help="A file or folder that a stage made, or a model folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say where a result comes from: stage, commit, parameters, packages, hardware, inputs, back to the raw files."""
+    """Trace a result back to the raw files: stages, commits, parameters, packages, hardware, inputs."""
     traced = trace(path)
     if as_json:
         typer.echo(json.dumps(traced, indent=1))
@@ -179,15 +183,15 @@ def provenance(
 
 @app.command()
 def serve(
-    model: Annotated[str, typer.Option(help="Folder or hub id.")] = str(_DEFAULT_MODEL),
-    host: Annotated[str, typer.Option(help="Another than the default opens the service to other machines.")] = _LOCAL,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
-    max_bytes: Annotated[int, typer.Option(min=1, help="Of a request.")] = 1_000_000,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds from a request to its answer.")] = 60.0,
-    max_waiting: Annotated[int, typer.Option(min=1, help="Requests that wait; one more gets 429.")] = 64,
-    max_batch: Annotated[int, typer.Option(min=1, help="Requests that are answered together.")] = 8,
+    model: Annotated[str, typer.Option(help="Model folder or hub id.")] = str(_DEFAULT_MODEL),
+    host: Annotated[str, typer.Option(help="Any other address opens the service to other machines.")] = _LOCAL,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free port.")] = 8000,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Maximum size of a request body in bytes.")] = 1_000_000,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Maximum seconds from request to answer.")] = 60.0,
+    max_waiting: Annotated[int, typer.Option(min=1, help="Maximum number of waiting requests; more get 429.")] = 64,
+    max_batch: Annotated[int, typer.Option(min=1, help="Maximum number of requests per batch.")] = 8,
 ) -> None:
-    """Serve keyphrases over HTTP, and a page to try them: /, /predict, /health, /metrics, /openapi.json."""
+    """Serve keyphrases over HTTP, with a page to try it: /, /predict, /health, /metrics, /openapi.json."""
     try:
         import uvicorn
 
@@ -203,7 +207,7 @@ def serve(
 
 
 def main() -> None:
-    """Run the command; a user's mistake is one sentence and exit code 1, a wrong call is exit code 2."""
+    """Run the command line; a user error gives one sentence and exit code 1, wrong arguments give exit code 2."""
     try:
         app()
     except SimCKPError as error:

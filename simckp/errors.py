@@ -1,20 +1,20 @@
-"""The two exceptions that users meet."""
+"""The exceptions that are shown to users as one sentence."""
 
 from pathlib import Path
 
 
 class SimCKPError(Exception):
-    """A mistake outside the program: in a file, a parameter or the environment. Shown without a traceback."""
+    """An error outside the program: in a file, a parameter or the environment. It is shown without a traceback."""
 
 
 class InputError(SimCKPError):
-    """A fault in a data file.
+    """An error in a data file.
 
     Args:
         path: The file.
-        row: Line or row, counted from 1, or None if the whole file is meant.
-        field: The field's name, or None if the whole row is meant.
-        problem: What was found and what was expected.
+        row: Line or row, counted from 1; None if the error concerns the whole file.
+        field: Name of the field; None if the error concerns the whole row.
+        problem: What is wrong with it.
     """
 
     def __init__(self, path: Path | str, row: int | None, field: str | None, problem: str) -> None:
@@ -24,4 +24,4 @@ class InputError(SimCKPError):
 
 
 class ParameterError(SimCKPError):
-    """A fault in ``params.yaml``; the message names the dotted key."""
+    """An error in ``params.yaml``; the message names the dotted key."""

@@ -1,4 +1,7 @@
-"""Map a function over pieces of a data set: in order, in bounded memory, resumable, on this machine or a cluster."""
+"""Map a function over pieces of a data set, on this machine or a cluster.
+
+Results come in order, memory use is bounded, and an interrupted run can be resumed.
+"""
 
 import importlib
 import logging
@@ -27,8 +30,10 @@ class Engine:
     """Where pieces are computed.
 
     Attributes:
-        backend: ``local`` processes, or a ``ray`` cluster (that of ``RAY_ADDRESS``, or one on this machine).
-        workers: Local processes; 1 computes in this process. A cluster has as many as it has cores or GPUs.
+        backend: ``local`` for processes on this machine; ``ray`` for a cluster (the one that ``RAY_ADDRESS`` names,
+            otherwise one started on this machine).
+        workers: Number of local processes; with 1, this process computes. A Ray cluster ignores it and uses one
+            worker per core or GPU.
         gpu: Whether each worker gets a GPU of its own.
     """
 
@@ -48,24 +53,24 @@ def map_pieces(
 ) -> Iterator[Path]:
     """Apply ``function`` to every ``piece_rows`` rows and yield the files of the results in order.
 
-    Each finished piece is a Parquet file of the data set ``name`` in ``scratch``; a piece found there is not computed
-    (a damaged one is computed again), so that a run that was killed goes on where it stopped. A worker that dies costs
-    its piece, which another computes. ``scratch`` must therefore belong to one function and one input (see
-    ``pipeline.runner``).
+    Each finished piece is a Parquet file of the data set ``name`` in ``scratch``. A piece that is already there is not
+    computed again unless it is damaged, so a killed run resumes where it stopped. If a worker dies, another worker
+    computes its piece. ``scratch`` must therefore belong to one function and one input (see ``pipeline.runner``).
 
-    Local workers read and write their pieces themselves: this process holds none of them. The workers of a cluster
-    need no disk in common with it: their rows are sent and written here, a few pieces at a time.
+    Local workers read and write their pieces themselves, so this process holds none of them in memory. The workers of
+    a cluster need no shared disk: this process sends them their rows and writes their results, a few pieces at a time.
 
     Args:
-        function: Rows to rows; picklable unless one local worker computes.
+        function: Maps rows to rows; must be picklable unless there is only one local worker.
         source: Input rows.
-        name: Data set of the result.
-        piece_rows: Rows a piece.
+        name: Name of the result's data set.
+        piece_rows: Number of rows per piece.
         scratch: Folder for finished pieces.
         engine: Where to compute.
 
     Raises:
-        SimCKPError: Workers died again and again on a piece, or the engine is not installed.
+        SimCKPError: Workers died repeatedly on the same piece, the Ray cluster was lost or has no suitable resource,
+            or the engine is not installed.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     waiting: deque[tuple[Path, Any]] = deque()
@@ -88,7 +93,7 @@ def map_pieces(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows ``[start, stop)`` of a source, and the file that their result goes to."""
+    """Rows ``[start, stop)`` of a source, and the file for their result."""
 
     source: datasets.AlignedDatasets
     start: int
@@ -101,14 +106,14 @@ class Piece:
 
 
 def batched_rows(rows: Iterable[Any], size: int) -> Iterator[Rows]:
-    """Yield lists of ``size`` rows, the last one possibly shorter."""
+    """Yield lists of ``size`` rows; the last one may be shorter."""
     iterator = iter(rows)
     while piece := list(islice(iterator, size)):
         yield piece
 
 
 def available_cores() -> int:
-    """Return the number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
@@ -117,7 +122,7 @@ def _compute(function: Callable[[Rows], Rows], piece: Piece, name: str) -> None:
 
 
 class _Pool(Protocol):
-    """Computes pieces; ``ahead`` is how many may be under way."""
+    """Computes pieces; at most ``ahead`` of them are submitted at a time."""
 
     ahead: int
 
@@ -126,11 +131,11 @@ class _Pool(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def submit(self, piece: Piece) -> Any:
-        """Begin a piece and return a handle."""
+        """Start a piece and return a handle."""
         ...
 
     def finish(self, handle: Any) -> None:
-        """Wait until a piece is written."""
+        """Wait until the piece is written."""
         ...
 
 
@@ -141,7 +146,7 @@ def _open_pool(engine: Engine, function: Callable[[Rows], Rows], name: str) -> _
 
 
 class _NoPool:
-    """Computes each piece in this process when it is asked for."""
+    """Computes each piece in this process, when its result is requested."""
 
     ahead = 1
 
@@ -168,7 +173,7 @@ class _Task:
 
 
 class _ProcessPool:
-    """Processes on this machine; if one dies, new ones compute what was under way."""
+    """Processes on this machine; if one dies, new processes compute the unfinished pieces."""
 
     def __init__(self, engine: Engine, function: Callable[[Rows], Rows], name: str) -> None:
         self._engine, self._function, self._name = engine, function, name
@@ -178,7 +183,8 @@ class _ProcessPool:
 
     def _start(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        # Each worker's matrix library would take all cores; it reads this when it is loaded, so before the worker runs.
+        # Without a limit, the matrix library of each worker would use all cores. The library reads the variable when it
+        # is loaded, so the variable must be set before a worker starts.
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_cores() // self._engine.workers)))
         gpus = context.SimpleQueue()
         for number in range(self._engine.workers if self._engine.gpu else 0):
@@ -236,7 +242,7 @@ def _begin_worker(gpus: Any, level: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """End this worker when the process that started it is gone, killed for example: nobody else would."""
+    """End this worker when its parent process is gone, for example killed; nothing else would end it."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -244,7 +250,7 @@ def _leave_with_parent() -> None:
 
 
 class _RayPool:
-    """Tasks of a Ray cluster, which starts those of a worker or node that died somewhere else."""
+    """Tasks on a Ray cluster; Ray restarts the tasks of a dead worker or node elsewhere."""
 
     def __init__(self, engine: Engine, function: Callable[[Rows], Rows], name: str) -> None:
         try:
@@ -254,7 +260,7 @@ class _RayPool:
         self._name = name
         self._owns_cluster = not self._ray.is_initialized()
         if self._owns_cluster:
-            # RAY_ADDRESS names a cluster; without it one is started here, with nothing that only people look at.
+            # RAY_ADDRESS names a cluster. Without it, a local one is started; nobody needs its dashboard.
             own = {} if os.environ.get("RAY_ADDRESS") else {"address": "local", "include_dashboard": False}
             self._ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
         resource = "GPU" if engine.gpu else "CPU"

@@ -1,4 +1,4 @@
-"""Presets: a few parameters that differ from ``params.yaml``, in the same nested shape."""
+"""Presets: parameters that differ from ``params.yaml``, in the same nested structure."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -13,11 +13,11 @@ from simckp.errors import ParameterError
 
 Tree = Mapping[str, Any]
 
-CORPORA = "corpora"  # its keys are names that the user chooses: two lists of sets are never mixed
+CORPORA = "corpora"  # its keys are names that the user chooses, so two lists of sets are never merged
 
 
 class _Absent:
-    """The value of a key that is not there."""
+    """The value of a missing key."""
 
     def __repr__(self) -> str:
         return "(nothing)"
@@ -27,7 +27,7 @@ ABSENT = _Absent()
 
 
 class Difference(NamedTuple):
-    """A dotted key and its two values, ``ABSENT`` where it is missing."""
+    """A dotted key and its two values; ``ABSENT`` stands for a missing key."""
 
     key: str
     old: Any
@@ -37,8 +37,8 @@ class Difference(NamedTuple):
 def compose(base: Tree, preset: Tree) -> Tree:
     """Return ``base`` with the preset's values.
 
-    Mappings are merged key by key, except ``corpora``; every other value, a list too, replaces the base's. The result
-    has the type of ``base``, and with it the order and comments of a tree that :func:`load_tree` read.
+    Mappings are merged key by key, except ``corpora``. Every other value, lists included, replaces the value in
+    ``base``. The result has the type of ``base``; a tree from :func:`load_tree` keeps its order and comments.
     """
     composed: Any = copy.deepcopy(base)
     for key, value in preset.items():
@@ -51,7 +51,7 @@ def compose(base: Tree, preset: Tree) -> Tree:
 
 
 def differences(old: Tree, new: Tree, *, prefix: str = "") -> Iterator[Difference]:
-    """Yield what differs between two trees, in their order; mappings that both have are compared key by key."""
+    """Yield the differences between two trees, in their order; mappings in both are compared key by key."""
     for key in {**old, **new}:
         before, after = old.get(key, ABSENT), new.get(key, ABSENT)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -61,10 +61,10 @@ def differences(old: Tree, new: Tree, *, prefix: str = "") -> Iterator[Differenc
 
 
 def load_tree(text: str, *, source: str) -> Tree:
-    """Read YAML with its order and comments; ``source`` opens the error message.
+    """Read YAML with its order and comments; error messages begin with ``source``.
 
     Raises:
-        ParameterError: The text is no YAML or no mapping.
+        ParameterError: The text is not valid YAML or not a mapping.
     """
     try:
         tree = _yaml().load(text)
@@ -76,14 +76,14 @@ def load_tree(text: str, *, source: str) -> Tree:
 
 
 def dump_tree(tree: Tree) -> str:
-    """Return the YAML of a tree that :func:`load_tree` read, with its order and comments."""
+    """Return a tree from :func:`load_tree` as YAML, with its order and comments."""
     sink = StringIO()
     _yaml().dump(tree, sink)
     return sink.getvalue()
 
 
 class _Representer(RoundTripRepresenter):
-    """Writes ``null`` as ``null``, not as nothing."""
+    """Writes a null value as ``null`` instead of leaving it empty."""
 
 
 _Representer.add_representer(type(None), lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null"))
@@ -93,5 +93,5 @@ def _yaml() -> YAML:
     yaml = YAML()
     yaml.Representer = _Representer
     yaml.preserve_quotes = True
-    yaml.width = 4096  # breaks no line
+    yaml.width = 4096  # lines are not wrapped
     return yaml

@@ -1,1 +1,1 @@
-"""Helpers for people who work on this repository."""
+"""Tools for developers of this repository."""

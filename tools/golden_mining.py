@@ -1,9 +1,9 @@
-"""Compare our candidates with what the authors' code mined from the same words and tags.
+"""Compare our candidates with those that the authors' code mined from the same words and tags.
 
 ``python -m tools.golden_mining ../shared/golden/mining_semeval.jsonl.gz`` prints how many keys both sides have, and
 how many only one side has, by the class of the difference; ``docs/decisions/0005-mining.md`` explains the classes.
-Keys of both sides are made from the words of a candidate's first occurrence by our own stemming, so that only the
-choice of phrases is compared.
+The keys of both sides are made with our stemming (for the authors' candidates, from the words of the first
+occurrence), so only the choice of phrases is compared.
 """
 
 import gzip
@@ -28,7 +28,7 @@ def compare(golden: dict[str, Any]) -> Counter[str]:
         return " ".join(token for word in stemmed[start:end] for token in word)
 
     spans = phrase_spans(golden["tags"], max_words=_MAX_WORDS)
-    ours = {found for start, end in spans if has_letter_or_digit(found := key(start, end))}
+    ours = {phrase_key for start, end in spans if has_letter_or_digit(phrase_key := key(start, end))}
     theirs = {}
     for candidate in golden["candidates"].values():
         start, end = candidate["words"][0]
@@ -36,7 +36,7 @@ def compare(golden: dict[str, Any]) -> Counter[str]:
     counts = Counter(common=len(ours & theirs.keys()), ours=len(ours), theirs=len(golden["candidates"]))
     counts["theirs: the same stems under two keys"] += len(golden["candidates"]) - len(theirs)
     counts["ours only"] += len(ours - theirs.keys())
-    counts.update(_why(found, *theirs[found], golden["tags"]) for found in theirs.keys() - ours)
+    counts.update(_why(missing, *theirs[missing], golden["tags"]) for missing in theirs.keys() - ours)
     return counts
 
 

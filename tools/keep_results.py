@@ -1,7 +1,7 @@
-"""Put the figures of a finished run into one file, without any text of its documents: ``python -m tools.keep_results``.
+"""Save the figures of a finished run in one file, without any document text: ``python -m tools.keep_results FILE``.
 
-Run it in the run's folder with the file to write as argument. Keys are the metrics files' names; ``parameters`` and
-``comparisons`` (the tables of experiments) stand beside them.
+Run it in the folder of the run. The keys are the names of the metrics files, and ``parameters`` and ``comparisons``
+(the tables of experiments).
 """
 
 import json
@@ -13,14 +13,14 @@ METRICS, PARAMETERS, COMPARISONS = Path("metrics"), Path("data/parameters.json")
 
 
 def figures() -> dict[str, Any]:
-    """Return every metrics file of the current folder by its name."""
-    found = {
+    """Return the contents of all metrics files of the current folder by name, with parameters and comparisons."""
+    contents = {
         str(path.relative_to(METRICS).with_suffix("")): json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(METRICS.rglob("*.json"))
     }
     for path in (PARAMETERS, COMPARISONS):
-        found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+        contents[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+    return contents
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Make DVC's plots work without a network: ``python -m tools.offline_plots``.
 
-``dvc plots diff`` and ``show`` write pages that load Vega from another host. This writes a template that holds the
-library (from the package ``vl-convert-python``) and tells DVC, for this clone only, to use it.
+``dvc plots diff`` and ``show`` write pages that load Vega from another host. This tool writes a template that contains
+the library (from the package ``vl-convert-python``) and configures DVC to use it, for this clone only.
 """
 
 import subprocess
@@ -26,7 +26,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def page() -> str:
-    """Return the template, with DVC's places for plots in it."""
+    """Return the template with DVC's placeholders for plots."""
     import vl_convert
 
     library: str = vl_convert.javascript_bundle()
@@ -34,7 +34,7 @@ def page() -> str:
 
 
 def main() -> int:
-    """Write the template and configure DVC."""
+    """Write the template and configure DVC; return the exit code."""
     try:
         text = page()
     except ModuleNotFoundError:

@@ -1,6 +1,6 @@
-"""Write the versions that are installed here into constraints.txt: ``python -m tools.pin``, then run the tests.
+"""Write the installed versions into constraints.txt: ``python -m tools.pin``; run the tests afterwards.
 
-Only what the project with all its extras needs is written, whatever else is installed.
+Only packages that the project needs with all its extras are written; other installed packages are ignored.
 """
 
 import re
@@ -15,7 +15,7 @@ PROJECT = "simckp"
 
 
 def closure(name: str, extras: frozenset[str], found: dict[str, set[frozenset[str]]]) -> None:
-    """Add all that a package needs to ``found``."""
+    """Add a package and everything that it needs to ``found``, with the extras that were asked for."""
     key = canonicalize_name(name)
     if extras in found.setdefault(key, set()):
         return
@@ -32,12 +32,12 @@ def closure(name: str, extras: frozenset[str], found: dict[str, set[frozenset[st
 
 
 def pins() -> list[str]:
-    """Return ``name==version`` of everything, in alphabetical order."""
+    """Return ``name==version`` of all installed packages that the project needs, in alphabetical order."""
     extras = frozenset(metadata.metadata(PROJECT).get_all("Provides-Extra") or [])
-    found: dict[str, set[frozenset[str]]] = {}
-    closure(PROJECT, extras, found)
+    needed: dict[str, set[frozenset[str]]] = {}
+    closure(PROJECT, extras, needed)
     lines = []
-    for name in sorted(set(found) - {PROJECT}):
+    for name in sorted(set(needed) - {PROJECT}):
         try:
             lines.append(f"{name}=={re.sub(r'[+].*', '', metadata.version(name))}")
         except metadata.PackageNotFoundError:

@@ -1,7 +1,7 @@
 """Rewrite the code dependencies in ``dvc.yaml`` from the import graph: ``make deps``.
 
 Only lines of a stage's ``deps`` that name Python files or folders of the project are replaced; data, parameters and
-outputs stay as they were written. A folder stands for its files where a stage imports all of them.
+outputs are not changed. If a stage imports all modules of a folder, the folder is listed instead.
 """
 
 import re
@@ -12,7 +12,7 @@ from pipeline.entry import DVC_YAML, ROOT, code_files
 _STAGE = re.compile(r"^  (\w+):$")
 _DEPS = re.compile(r"^(\s+)deps:$")
 _CODE = re.compile(r"^\s+- (?:pipeline|simckp)(?:/\w+)*(?:\.py)?$")
-# These dependencies are no import: the stage that checks all parameters depends on how they are checked.
+# Dependencies that imports do not show: the stage that checks all parameters depends on the code of the checks.
 _FURTHER = {"parameters": ["simckp/params.py"]}
 
 
@@ -31,7 +31,7 @@ def code_dependencies(stage: str) -> list[str]:
 
 
 def synchronised(text: str) -> str:
-    """Return ``dvc.yaml`` with the code dependencies of every stage brought up to date."""
+    """Return the text of ``dvc.yaml`` with updated code dependencies of every stage."""
     lines: list[str] = []
     stage = ""
     for line in text.splitlines():

@@ -1,1 +1,1 @@
-"""Plain implementations of the definitions; the fast paths must give the same."""
+"""Plain implementations of the definitions; the fast paths must give the same results."""

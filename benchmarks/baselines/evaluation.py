@@ -1,4 +1,4 @@
-"""Corpus figures by loops over documents, phrases and resamples, every word stemmed anew."""
+"""Corpus metrics by loops over documents, phrases and resamples, without caching of stems."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ def _stems(text: str, profile: Profile) -> list[str]:
     stemmer = PorterStemmer()
     if profile.name != "chan19":
         return [stemmer.stem(token) for token in tokens(text)]
-    found = []
+    parts = []
     for word in text.lower().split():
         start = len(word) - len(word.lstrip(_LEADING))
         end = max(start, len(word.rstrip(_TRAILING)))
-        found += [*word[:start], *([word[start:end]] if word[start:end] else []), *word[end:]]
-    return [stemmer.stem(token) for token in found]
+        parts += [*word[:start], *([word[start:end]] if word[start:end] else []), *word[end:]]
+    return [stemmer.stem(token) for token in parts]
 
 
 def _present(words: list[str], phrase: list[str]) -> bool:
@@ -32,13 +32,13 @@ def _document(text: str, gold: list[str], given: dict[str, list[str]], profile: 
     pool = given["present"] + given["absent"] if profile.pooled else given[kind]
 
     def kept(phrases: list[str]) -> list[list[str]]:
-        found: list[list[str]] = []
+        unique: list[list[str]] = []
         for phrase in phrases:
             stemmed = _stems(phrase, profile)
             marks = profile.drops_marks and ("," in stemmed or "." in stemmed)
-            if stemmed and not marks and stemmed not in found and _present(words, stemmed) == wanted:
-                found.append(stemmed)
-        return found
+            if stemmed and not marks and stemmed not in unique and _present(words, stemmed) == wanted:
+                unique.append(stemmed)
+        return unique
 
     targets, predictions = kept(gold), kept(pool)
     hits = [phrase in targets for phrase in predictions]
@@ -64,24 +64,24 @@ def _corpus(rows: list[Any], at: int, profile: Profile) -> float:
 
 
 def evaluate(documents: list[Any], predictions: list[Any], *, resamples: int, seed: int) -> dict[str, float]:
-    """Return F1@5 and F1@M of every profile and kind, and their 95 % intervals."""
-    found = {}
+    """Return F1@5 and F1@M of every profile and kind, and the lower limits of their 95 % intervals."""
+    figures = {}
     for profile in PROFILES.values():
         for kind in ("present", "absent"):
             rows = []
             for document, predicted in zip(documents, predictions, strict=True):
-                given: dict[str, list[str]] = {"present": [], "absent": []}
+                surfaces: dict[str, list[str]] = {"present": [], "absent": []}
                 for phrase in predicted["phrases"]:
-                    given[phrase["kind"]].append(phrase["surface"])
-                row = _document(document["text"], document["keyphrases"], given, profile, kind)
+                    surfaces[phrase["kind"]].append(phrase["surface"])
+                row = _document(document["text"], document["keyphrases"], surfaces, profile, kind)
                 if row is not None:
                     rows.append(row)
             for at, name in enumerate(("F1@5", "F1@M")):
-                found[f"{profile.name} {kind} {name}"] = _corpus(rows, at, profile)
+                figures[f"{profile.name} {kind} {name}"] = _corpus(rows, at, profile)
                 generator = np.random.default_rng(seed)
                 drawn = []
                 for _ in range(resamples):
                     chosen = generator.integers(0, len(rows), len(rows)).tolist()
                     drawn.append(_corpus([rows[number] for number in chosen], at, profile))
-                found[f"{profile.name} {kind} {name} low"] = float(np.quantile(drawn, 0.025))
-    return found
+                figures[f"{profile.name} {kind} {name} low"] = float(np.quantile(drawn, 0.025))
+    return figures

@@ -1,4 +1,4 @@
-"""Token spans by looking at every token of a document for every occurrence of every candidate."""
+"""Token spans by checking every token of a document for every occurrence of every candidate."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,8 +7,8 @@ from simckp.data.records import Document, Mined
 
 
 def token_sets(rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_tokens: int) -> list[list[set[int]]]:
-    """Return, for each document and each candidate within the model's length, the tokens of its occurrences."""
-    found = []
+    """Return the tokens of all occurrences of each candidate within the model's length, for each document."""
+    documents = []
     for document, mined in rows:
         encoded = tokenizer(document["text"], truncation=True, max_length=max_tokens, return_offsets_mapping=True)
         offsets = encoded["offset_mapping"]
@@ -24,8 +24,8 @@ def token_sets(rows: Iterable[tuple[Document, Mined]], tokenizer: Any, *, max_to
                     if start < end and start < span["end"] and end > span["start"]
                 }
                 if inside and (not truncated or span["end"] <= reach):
-                    union |= set(range(min(inside), max(inside) + 1))  # with the white space between
+                    union |= set(range(min(inside), max(inside) + 1))  # includes tokens of white space in between
             if union:
                 candidates.append(union)
-        found.append(candidates)
-    return found
+        documents.append(candidates)
+    return documents

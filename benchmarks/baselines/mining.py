@@ -1,4 +1,4 @@
-"""Algorithm 1 by NLTK's chunk parser, every word stemmed anew."""
+"""Algorithm 1 with NLTK's chunk parser, without caching of stems."""
 
 from nltk import RegexpParser
 from nltk.stem.porter import PorterStemmer
@@ -34,23 +34,23 @@ def _spans(tags: list[str], max_words: int) -> list[tuple[int, int]]:
     letters = [(str(number), _LETTERS[tag_set(tag)]) for number, tag in enumerate(tags)]
     if not letters:
         return []
-    found = []
+    spans = []
     for chunk in RegexpParser("PHRASE: {<I|D|S|E>+}").parse(letters):
         if not isinstance(chunk, Tree):
             continue
         leaves = chunk.leaves()
         for first, (number, letter) in enumerate(leaves):
             if letter == "I":
-                found.append((int(number), int(number) + 1))
+                spans.append((int(number), int(number) + 1))
             if letter in "IE":
                 for last in range(first + 1, min(first + max_words, len(leaves))):
                     if leaves[last][1] in "IS":
-                        found.append((int(number), int(leaves[last][0]) + 1))
-    return found
+                        spans.append((int(number), int(leaves[last][0]) + 1))
+    return spans
 
 
 def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
-    """Mine one document."""
+    """Mine the candidates of one document."""
     text = document["text"]
     occurrences: dict[str, list[Span]] = {}
     for first, last in _spans(tagged["tags"], max_words):

@@ -1,4 +1,4 @@
-"""Scores of candidates, straightforwardly: the whole network runs, and phrases are encoded with their document."""
+"""Plain scoring of candidates: the whole network runs, and phrases are encoded again for each document."""
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ _PHRASE_TOKENS = 32
 def extraction_scores(
     model: ExtractorGenerator, examples: list[ExtractionExample], *, pad_token_id: int, device: str
 ) -> list[list[float]]:
-    """Return similarities; encoder, decoder and output layer run on batches in corpus order."""
+    """Return the similarities; encoder, decoder and output layer run on batches in corpus order."""
     scores: list[list[float]] = []
     for start in range(0, len(examples), _BATCH):
         part = examples[start : start + _BATCH]
@@ -38,7 +38,7 @@ def extraction_scores(
 def reranking_scores(
     model: Reranker, examples: list[RerankingExample], *, pad_token_id: int, device: str
 ) -> list[list[float]]:
-    """Return similarities; each document is encoded with its own phrases, all padded to the longest allowed."""
+    """Return the similarities; each document is encoded with its own phrases, all padded to the maximum length."""
 
     def padded(rows: list[Integers], width: int) -> tuple[Tensor, Tensor]:
         ids = torch.full((len(rows), width), pad_token_id, dtype=torch.int64)

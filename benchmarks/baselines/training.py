@@ -1,4 +1,4 @@
-"""Stage 1 with a dense mask of candidates and tokens, and a loop over documents for the loss."""
+"""The loss of stage 1 with a dense mask of candidates and tokens, and a loop over documents."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from simckp.networks.losses import absent_likelihood_loss
 
 
 def dense_masks(batch: dict[str, Any], documents: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return which tokens each candidate has (B, N, T), which candidates are real and which are right (B, N).
+    """Return three masks: the tokens of each candidate (B, N, T), the real candidates and the gold ones (both (B, N)).
 
-    Documents are padded to the most candidates N of the batch.
+    Documents are padded to N, the largest number of candidates of a document in the batch.
     """
     counts = torch.bincount(batch["candidates"].document_C, minlength=documents)
     first = torch.cumsum(counts, 0) - counts
@@ -36,9 +36,9 @@ def head_loss(
     *,
     by_product: bool = False,
 ) -> Tensor:
-    """Return eq. 3 by dense pooling and a loop over documents and positives.
+    """Return eq. 3, computed by dense pooling and a loop over documents and positives.
 
-    ``by_product`` pools with a batched matrix product instead of masking and summing.
+    With ``by_product``, pooling uses a batched matrix product instead of masking and summing.
     """
     mask_BNT, real_BN, right_BN = masks
     if by_product:

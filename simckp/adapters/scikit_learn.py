@@ -1,4 +1,4 @@
-"""Documents to a matrix of their keyphrases, for scikit-learn's pipelines."""
+"""A scikit-learn transformer from documents to a matrix of their keyphrases."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -16,19 +16,19 @@ Value = Literal["score", "binary"]
 
 
 class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns documents into a sparse matrix: a row a document, a column a keyphrase (compared by its stems).
+    """Turns documents into a sparse matrix: one row per document, one column per keyphrase (compared by stems).
 
     Args:
         model: A model folder, or a hub id.
-        value: What stands in the matrix: the ``score`` by which a keyphrase was chosen, or 1 (``binary``).
-        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`, as for the next three.
-        threshold: See there.
-        kinds: See there.
-        batch_size: See there.
+        value: Entries of the matrix: ``score`` for the keyphrase's score, ``binary`` for 1.
+        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`.
+        threshold: See the same method.
+        kinds: See the same method.
+        batch_size: See the same method.
 
     Attributes:
-        vocabulary_: From a keyphrase's stems to its column, in alphabetical order.
-        surfaces_: How each column's keyphrase was first written.
+        vocabulary_: Maps a keyphrase's stems to its column; columns are in alphabetical order.
+        surfaces_: The first surface form of each column's keyphrase.
     """
 
     def __init__(
@@ -49,27 +49,27 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.batch_size = batch_size
 
     def fit(self, documents: Iterable[Text], y: Any = None) -> Self:
-        """Learn which keyphrases there are."""
+        """Learn the vocabulary of keyphrases."""
         self._learn(self._keyphrases(documents))
         return self
 
     def fit_transform(self, documents: Iterable[Text], y: Any = None) -> csr_matrix:
-        """Learn which keyphrases there are, and return the matrix, ``[documents, keyphrases]``."""
+        """Learn the vocabulary of keyphrases and return the matrix, shape (documents, keyphrases)."""
         rows = self._keyphrases(documents)
         self._learn(rows)
         return self._matrix(rows)
 
     def transform(self, documents: Iterable[Text]) -> csr_matrix:
-        """Return the matrix, ``[documents, keyphrases]``; keyphrases that were not learnt have no column.
+        """Return the matrix, shape (documents, keyphrases); keyphrases outside the vocabulary are ignored.
 
         Raises:
-            NotFittedError: Nothing was learnt yet.
+            NotFittedError: The vectorizer was not fitted.
         """
         check_is_fitted(self, "vocabulary_")
         return self._matrix(self._keyphrases(documents))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return how the keyphrase of each column is written."""
+        """Return the surface form of each column's keyphrase."""
         check_is_fitted(self, "vocabulary_")
         return np.asarray(self.surfaces_, dtype=object)
 
@@ -114,5 +114,5 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
 @lru_cache(maxsize=1)
 def _load(model: str) -> KeyphrasePredictor:
-    """Keep the last model: fitting and transforming should not load it twice. It is no part of a pickled vectorizer."""
+    """Cache the last model, so that fit and transform load it once; a pickled vectorizer does not contain it."""
     return KeyphrasePredictor.from_pretrained(model)

@@ -1,4 +1,4 @@
-"""A component for spaCy's pipelines: ``nlp.add_pipe("simckp", config={"model": "models/simckp"})``."""
+"""A component for spaCy pipelines: ``nlp.add_pipe("simckp", config={"model": "models/simckp"})``."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from spacy.util import minibatch
 
 from simckp.data.records import KINDS, Kind
 
-if TYPE_CHECKING:  # spaCy imports this module to learn what factories there are: the networks must wait
+if TYPE_CHECKING:  # spaCy imports this module to list its factories; that must not load the networks
     from simckp.prediction.predictor import KeyphrasePredictor, Keyphrases
 
 NAME = "simckp"
@@ -19,14 +19,14 @@ DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds":
 class KeyphraseComponent:
     """Sets ``doc._.keyphrases`` (records of phrase, kind, score, character spans) and ``doc.spans["keyphrases"]``.
 
-    The spans are those of present keyphrases that begin and end where tokens of the document do; the records have all.
-    spaCy's own tags are not used: the model tags as it was trained.
+    ``doc.spans`` has only the spans that begin and end at token boundaries of the document; the records have all
+    spans. The tags of the spaCy pipeline are not used, since the model needs the tagger that it was trained with.
 
     Args:
-        predictor: Gives the keyphrases.
-        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`, as for the next two.
-        threshold: See there.
-        kinds: See there.
+        predictor: Predicts the keyphrases.
+        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`.
+        threshold: See the same method.
+        kinds: See the same method.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class KeyphraseComponent:
 def make_component(
     nlp: Language, name: str, model: str, top_k: int | None, threshold: float | None, kinds: list[Kind]
 ) -> KeyphraseComponent:
-    """Return the component with the model of a folder or of the hub."""
+    """Return the component with a model from a folder or from the hub."""
     from simckp.prediction.predictor import KeyphrasePredictor
 
     predictor = KeyphrasePredictor.from_pretrained(model)

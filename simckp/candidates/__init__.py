@@ -1,1 +1,1 @@
-"""From documents to candidate phrases: tagging, alignment of words, Algorithm 1."""
+"""From documents to candidate phrases: tagging, joining of compounds, Algorithm 1."""

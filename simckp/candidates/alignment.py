@@ -1,7 +1,7 @@
-"""Words as Algorithm 1 wants them: compounds whole, every word a slice of the text.
+"""Prepare tagged words for Algorithm 1: a compound becomes one word, and every word is a slice of the text.
 
-Taggers differ: spaCy and recent CoreNLP split "peer-to-peer" in five, CoreNLP 3.6 (the paper's) keeps it
-whole. Here a hyphenated compound is always one word, as is "C++", "C#", ".NET" and KP20k's "<digit>".
+Taggers differ: spaCy and recent CoreNLP split "peer-to-peer" into five tokens, CoreNLP 3.6 (the paper's) keeps it as
+one. Here a hyphenated compound is always one word, and so are "C++", "C#", ".NET" and KP20k's "<digit>".
 """
 
 import re
@@ -20,7 +20,7 @@ _COMPOUND = re.compile(
 
 
 class Word(NamedTuple):
-    """One tagged word: ``text[start:end]`` in code points, with its treebank tag."""
+    """One tagged word: ``text[start:end]`` in code points, with its Penn Treebank tag."""
 
     tag: str
     start: int
@@ -28,14 +28,16 @@ class Word(NamedTuple):
 
 
 def join_compounds(text: str, words: list[Word]) -> list[Word]:
-    """Join the words that make up one compound; the tag is that of its last part with a letter or digit.
+    """Join the words of each compound; it gets the tag of its last part that has a letter or digit.
+
+    KP20k's "<digit>" gets the tag ``CD``.
 
     Args:
         text: The document's text.
         words: Non-overlapping words in text order.
 
     Returns:
-        Words in text order, every word of the input inside exactly one of them.
+        Words in text order; every input word is part of exactly one of them.
     """
     compounds = [match.span() for match in _COMPOUND.finditer(text)]
     joined: list[Word] = []
@@ -62,10 +64,10 @@ def _join(text: str, parts: list[Word]) -> list[Word]:
 
 
 def code_point_offsets(text: str, utf16_offsets: list[int]) -> list[int]:
-    """Turn offsets in UTF-16 code units (Java's) into code points.
+    """Convert offsets in UTF-16 code units, as Java counts them, to offsets in code points.
 
     Raises:
-        ValueError: An offset points into the middle of a surrogate pair or beyond the text.
+        ValueError: An offset is inside a surrogate pair or beyond the text.
     """
     if text.isascii():
         if utf16_offsets and max(utf16_offsets) > len(text):

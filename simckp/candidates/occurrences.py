@@ -1,4 +1,4 @@
-"""Say why a phrase of a text was or was not a candidate: Algorithm 1 spelled out for one place."""
+"""Explain why an occurrence of a phrase is or is not a candidate under Algorithm 1."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from simckp.text import candidate_key, has_content_word, has_letter_or_digit
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One place where a phrase stands.
+    """One occurrence of a phrase in a text.
 
     Attributes:
-        start: First character.
-        end: Character after the last.
-        words: Its words.
-        tags: Their treebank tags.
-        verdict: ``candidate``, or the rule that it breaks.
+        start: Offset of the first character, in code points.
+        end: Offset after the last character.
+        words: The words of the occurrence.
+        tags: Their Penn Treebank tags.
+        verdict: ``candidate``, or the rule that the occurrence breaks.
     """
 
     start: int
@@ -31,10 +31,10 @@ class Occurrence:
 def explain_phrase(
     phrase: str, tagged: Tagged, *, max_words: int, require_content_word: bool = False
 ) -> list[Occurrence]:
-    """Return every place where a phrase stands, by stem, with the rule that decided.
+    """Return every occurrence of a phrase, compared by stems, with the rule that decided.
 
-    The options are those of :func:`~simckp.candidates.mining.mine`. An empty list: the words do not stand together in
-    the text.
+    The options are those of :func:`~simckp.candidates.mining.mine`. The list is empty if the words do not occur next
+    to each other in the text.
     """
     key = candidate_key(phrase)
     keys = [candidate_key(word) for word in tagged["words"]]
@@ -52,7 +52,7 @@ def explain_phrase(
 
 
 def _places(key: str, keys: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the shortest word ranges whose keys join to a phrase's; words without a key (joints) may lie between."""
+    """Yield the shortest word ranges whose keys join to the phrase's key; words with an empty key may be in between."""
     for first, own in enumerate(keys):
         if not own or not key.startswith(own):
             continue

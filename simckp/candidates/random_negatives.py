@@ -1,4 +1,4 @@
-"""Random negatives for training: spans of a text that no tagger chose (the paper's comparison of mining methods)."""
+"""Random negatives for training: random spans of the text (the paper's comparison of mining methods)."""
 
 import random
 import re
@@ -10,17 +10,17 @@ _WORD = re.compile(r"\S+")
 
 
 def with_random_negatives(document: Document, mined: Mined, *, max_words: int, seed: int) -> Mined:
-    """Replace the mined negatives of a document by as many random spans of its text.
+    """Replace the mined negatives of a document by the same number of random spans of its text.
 
-    A span has one to ``max_words`` words, each length and place as likely as any other; a phrase drawn once stands for
-    all its occurrences, as a mined one does. What has the key of a gold keyphrase is not drawn. A short text may have
-    fewer phrases than were mined.
+    Every span of one to ``max_words`` words is equally likely. As with mined phrases, a drawn phrase stands for all its
+    occurrences. Phrases with the key of a gold keyphrase are not drawn. A short text may have fewer phrases than were
+    mined; then there are fewer negatives.
 
     Args:
         document: The document.
-        mined: Its candidates; the gold ones among them stay.
-        max_words: Words of the longest span.
-        seed: With the document's id, all that the choice depends on.
+        mined: Its candidates; the gold candidates are kept.
+        max_words: Maximum number of words in a span.
+        seed: Random seed; the choice depends only on it, the document's id and the other arguments.
     """
     occurrences = _phrases(document["text"], max_words=max_words)
     gold = [phrase for phrase in mined["phrases"] if phrase["label"]]
@@ -45,12 +45,12 @@ def with_random_negatives(document: Document, mined: Mined, *, max_words: int, s
 
 
 def _phrases(text: str, *, max_words: int) -> dict[str, list[Span]]:
-    """Return the spans of every phrase of up to ``max_words`` words by its key."""
+    """Return the spans of every phrase of up to ``max_words`` words, by the phrase's key."""
     words = [(match.start(), match.end(), candidate_key(match.group())) for match in _WORD.finditer(text)]
-    found: dict[str, list[Span]] = {}
+    spans: dict[str, list[Span]] = {}
     for first in range(len(words)):
         for last in range(first, min(first + max_words, len(words))):
             key = " ".join(filter(None, (word[2] for word in words[first : last + 1])))
             if has_letter_or_digit(key):
-                found.setdefault(key, []).append({"start": words[first][0], "end": words[last][1]})
-    return found
+                spans.setdefault(key, []).append({"start": words[first][0], "end": words[last][1]})
+    return spans

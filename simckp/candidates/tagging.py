@@ -1,4 +1,4 @@
-"""Part-of-speech taggers by name; all give words, treebank tags and code point offsets into the text."""
+"""Part-of-speech taggers by name; all return words with Penn Treebank tags and code point offsets."""
 
 import json
 import urllib.error
@@ -20,15 +20,15 @@ _SPACY_COMPONENTS = ("tok2vec", "transformer", "tagger")
 
 
 class WordTagger(Protocol):
-    """Turns texts into tagged words, one list a text, in order."""
+    """Turns texts into tagged words."""
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
-        """Yield the words of each text; white space alone is no word."""
+        """Yield the list of words of each text, in order; white space alone is not a word."""
         ...
 
 
 class SpacyTagger:
-    """spaCy's tagger; only the components that tags need are loaded.
+    """spaCy's tagger; components that tagging does not need are removed.
 
     Raises:
         SimCKPError: The model is not installed or has no tagger.
@@ -47,7 +47,8 @@ class SpacyTagger:
             rows = parsed.to_array([TAG, IDX, LENGTH, IS_SPACE]).tolist()
             yield [Word(names[tag], start, start + length) for tag, start, length, space in rows if not space]
         if self._tagged >= _DOCUMENTS_A_VOCABULARY:
-            # spaCy keeps every word it has met. Its memory zones would forget them, but tokenise a third slower.
+            # spaCy stores every word it has seen, so the pipeline is loaded anew to free memory. spaCy's memory zones
+            # would do that too, but make tokenisation a third slower.
             self._pipeline, self._tagged = _load_spacy(self._model), 0
 
     def _counted(self, texts: Iterable[str]) -> Iterator[str]:
@@ -69,7 +70,7 @@ def _load_spacy(model: str) -> Any:
     unused = [name for name in pipeline.pipe_names if name not in _SPACY_COMPONENTS]
     for name in unused:
         pipeline.remove_pipe(name)
-    # The limit guards the memory of parser and entity recogniser, which are gone.
+    # The limit on the text length protects the memory of parser and entity recogniser, which were removed.
     pipeline.max_length = 1 << 31
     return pipeline
 
@@ -77,11 +78,12 @@ def _load_spacy(model: str) -> Any:
 class CoreNLPTagger:
     """A Stanford CoreNLP server, the paper's tagger.
 
-    Offsets come as code points if the server was started with ``tokenize.codepoint``, else as UTF-16 code units.
-    Bracket tokens (``-LRB-``) are taken by their offsets, so that the text keeps its brackets.
+    The server is asked for offsets in code points (``tokenize.codepoint``); if it returns only UTF-16 offsets, they are
+    converted. Words are cut from the text by offset, so a bracket stays a bracket and does not become ``-LRB-``.
 
     Raises:
-        SimCKPError: The server cannot be reached, or answers something else than CoreNLP's JSON.
+        SimCKPError: The address is not http or https, the server cannot be reached, or its answer is not CoreNLP's
+            JSON.
     """
 
     def __init__(self, url: str) -> None:
@@ -94,7 +96,7 @@ class CoreNLPTagger:
             raise SimCKPError(f"tagger.url: {url!r} is no http or https address")
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
-        """Yield the words of each text; one request a text, none for an empty one."""
+        """Yield the words of each text, with one request per text; no request is sent for an empty text."""
         for text in texts:
             yield self._words(text, self._annotate(text)) if text.strip() else []
 
@@ -160,7 +162,7 @@ def load_tagger(settings: Tagger) -> WordTagger:
     """Return the tagger that the parameters name.
 
     Raises:
-        SimCKPError: It cannot be used here; the message says what is missing.
+        SimCKPError: The tagger cannot be used; the message says what is missing.
     """
     if settings.name == "spacy":
         return SpacyTagger(settings.model)
@@ -171,17 +173,17 @@ def load_tagger(settings: Tagger) -> WordTagger:
 
 @lru_cache(maxsize=1)
 def _loaded(settings: Tagger) -> WordTagger:
-    """Keep the tagger of a worker process from piece to piece."""
+    """Cache the tagger of a worker process, so that it is loaded once for all pieces."""
     return load_tagger(settings)
 
 
 def tag_documents(documents: list[Document], *, settings: Tagger) -> list[Tagged]:
-    """Tag documents with the tagger of the settings; see :func:`tagged_documents`."""
+    """Tag documents with the tagger that the settings name; see :func:`tagged_documents`."""
     return tagged_documents(documents, _loaded(settings))
 
 
 def tagged_documents(documents: list[Document], tagger: WordTagger) -> list[Tagged]:
-    """Tag documents; compounds are joined (see :mod:`simckp.candidates.alignment`)."""
+    """Tag documents and join compounds (see :mod:`simckp.candidates.alignment`)."""
     texts = [document["text"] for document in documents]
     tagged = []
     for document, text, words in zip(documents, texts, tagger.tag(texts), strict=True):

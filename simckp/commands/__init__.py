@@ -1,1 +1,1 @@
-"""Parts of the command ``simckp``: its options, its tables, the commands on data."""
+"""Parts of the command line ``simckp``: shared options, terminal output, the ``data`` commands."""

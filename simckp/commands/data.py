@@ -1,4 +1,4 @@
-"""``simckp data``: list, fetch and inspect sets of documents."""
+"""``simckp data``: list, fetch and inspect document sets."""
 
 import json
 from collections import Counter
@@ -18,13 +18,13 @@ from simckp.hub.access import is_offline
 from simckp.hub.catalogue import PUBLIC_SETS
 from simckp.hub.fetching import ask_hub, check_fetched, fetch, public_set
 
-app = typer.Typer(no_args_is_help=True, help="Files of documents.")
+app = typer.Typer(no_args_is_help=True, help="List, fetch and inspect document sets.")
 _PROBLEMS_SHOWN = 5
 
 
 @app.command("list")
 def list_sets() -> None:
-    """List the public sets that can be fetched, with whom to cite."""
+    """List the public sets that can be fetched, with their citations."""
     table = Table()
     for column in ("name", "on the hub", "cite"):
         table.add_column(column, overflow="fold")
@@ -35,12 +35,12 @@ def list_sets() -> None:
 
 @app.command("fetch")
 def fetch_set(
-    name: Annotated[str, typer.Argument(help="As simckp data list calls it.")],
-    into: Annotated[Path, typer.Option(help="The set gets a folder of its name in it.")] = Path("data/raw"),
-    revision: Annotated[str | None, typer.Option(help="A commit or branch of the hub's repository.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the set, see simckp data list.")],
+    into: Annotated[Path, typer.Option(help="Parent of the set's folder.")] = Path("data/raw"),
+    revision: Annotated[str | None, typer.Option(help="Commit or branch of the hub's repository.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the download.")] = False,
 ) -> None:
-    """Fetch a public set from the model hub: size, licence and citation first, then the files, with their checksums."""
+    """Fetch a public set from the model hub; show size, licence and citation first, and verify the checksums."""
     wanted = public_set(name)
     folder = into / wanted.name
     if is_offline():
@@ -65,9 +65,9 @@ def inspect(
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the statistics of the paper's Table 1 for some files, and the first problems found in them."""
+    """Print the statistics of the paper's Table 1 for the files, and the first problems found in them."""
     from simckp.evaluation.statistics import set_statistics
 
     cleaner = Cleaner("inspected", filtered=True)

@@ -1,4 +1,4 @@
-"""What commands show on a terminal."""
+"""Terminal output of the commands."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from rich.tree import Tree
 
 
 def show_keyphrases(predicted: Iterable[tuple[str, Any]]) -> None:
-    """Print a table of keyphrases for each document; square brackets of documents are no colours."""
+    """Print a table of keyphrases for each document; square brackets in phrases are printed as they are."""
     console = Console()
     for name, keyphrases in predicted:
         table = Table(title=name, title_justify="left")
@@ -27,12 +27,12 @@ def show_keyphrases(predicted: Iterable[tuple[str, Any]]) -> None:
 
 
 def provenance_tree(traced: Mapping[str, Any]) -> Tree:
-    """Draw the chain that :func:`simckp.runtime.provenance.trace` found."""
+    """Draw the result of :func:`simckp.runtime.provenance.trace` as a tree."""
     return _branch(traced, traced["path"], set())
 
 
 def _branch(traced: Mapping[str, Any], path: str, seen: set[str]) -> Tree:
-    """Draw a file and what it came from; a stage that was drawn already (``seen``) is only named."""
+    """Draw a file and its origins; of a stage that was already drawn (in ``seen``), only the name is shown."""
     file = traced["files"][path]
     title = f"[bold]{escape(path)}[/]"
     if file["hash"]:

@@ -1,4 +1,4 @@
-"""What several commands take: files of documents in any format."""
+"""Options that several commands share: files of documents in any format."""
 
 import sys
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from simckp.documents.formats import FORMATS
 from simckp.documents.readers import NAMES, RawDocument, Reading, corpus_files, read_documents
 
 DocumentsPath = Annotated[Path, typer.Argument(help="A file or folder of documents; - for standard input.")]
-Format = Annotated[str | None, typer.Option(help=f"Of the files: {', '.join(FORMATS)}; default: what the suffix says.")]
-Fields = Annotated[list[str] | None, typer.Option("--field", help="title=headline: what a field is called there.")]
-Encoding = Annotated[str, typer.Option(help="Of text files.")]
+Format = Annotated[str | None, typer.Option(help=f"File format: {', '.join(FORMATS)}; default: from the suffix.")]
+Fields = Annotated[list[str] | None, typer.Option("--field", help="Name of a field in the files: title=headline.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 
 
 def given_documents(source: Path, chosen: str | None, fields: list[str] | None, encoding: str) -> Iterator[RawDocument]:
-    """Read the documents that a command was given, with a bar on a terminal.
+    """Read the documents that a command works on; on a terminal, show a progress bar.
 
     Raises:
-        BadParameter: An option makes no sense.
-        InputError: A file is not as it should be.
+        BadParameter: An option has an unknown format or field name.
+        InputError: A file cannot be read, or a record in it is invalid.
     """
     if chosen is not None and chosen not in FORMATS:
         raise typer.BadParameter(f"{chosen!r} is none of {', '.join(FORMATS)}", param_hint="--format")

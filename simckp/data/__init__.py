@@ -1,1 +1,1 @@
-"""The data sets between the stages: row types, schemas, shards."""
+"""The data sets that stages exchange: row types, schemas, shards."""

@@ -1,7 +1,8 @@
 """Read and write data sets.
 
-A data set is a folder of shards ``part-00000.parquet`` ... with a fixed number of rows each, in document order,
-zstd-compressed, and byte-identical when written twice. The schema's name and version stand in each file's metadata.
+A data set is a folder of zstd-compressed shards ``part-00000.parquet`` ... in document order, with the same number of
+rows each (the last may have fewer). Writing the same rows again gives the same bytes. The metadata of each file holds
+the schema's name and version.
 """
 
 import logging
@@ -27,10 +28,10 @@ _LOG = logging.getLogger(__name__)
 
 @collector_paused()
 def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
-    """Write one Parquet file under a temporary name, flush it to disk and rename it, so that it is whole or absent."""
+    """Write one Parquet file under a temporary name, flush it to disk and rename it; it is never half written."""
     table = pa.Table.from_pylist(rows, schema=schema(name))
     with _whole_or_absent(path) as temporary, temporary.open("wb") as sink:
-        # Checksums: neither Parquet nor its compression would notice a bit that the disk has changed.
+        # Page checksums, because neither Parquet nor zstd would notice a bit that changed on the disk.
         pq.write_table(
             table, sink, compression="zstd", use_dictionary=False, store_schema=True, write_page_checksum=True
         )
@@ -40,7 +41,7 @@ def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
 
 @contextmanager
 def _whole_or_absent(path: Path) -> Iterator[Path]:
-    """Yield a temporary name that becomes ``path`` if all goes well, and is gone if not."""
+    """Yield a temporary path; it is renamed to ``path`` if the block succeeds and deleted if it fails."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield temporary
@@ -50,10 +51,10 @@ def _whole_or_absent(path: Path) -> Iterator[Path]:
 
 
 def write_dataset(folder: Path, rows: Iterable[Any], *, name: str, shard_rows: int) -> int:
-    """Write ``rows`` as shards of ``shard_rows`` rows and return their number; holds one shard in memory.
+    """Write ``rows`` as shards of ``shard_rows`` rows and return the number of rows; one shard is held in memory.
 
     An earlier data set in ``folder`` is replaced. A data set without rows gets one empty shard, so that its schema
-    can always be read.
+    can be read.
     """
     _empty(folder)
     iterator, written = iter(rows), 0
@@ -69,10 +70,10 @@ def write_dataset(folder: Path, rows: Iterable[Any], *, name: str, shard_rows: i
 
 
 def join_shards(folder: Path, pieces: Iterable[Path], *, name: str, shard_rows: int) -> int:
-    """Write the rows of several Parquet files, in order, as a data set, and return their number.
+    """Write the rows of several Parquet files, in order, as one data set, and return the number of rows.
 
-    A file that has exactly a shard's rows where a shard begins is copied as it is; its bytes are those that writing
-    would give.
+    A file with exactly ``shard_rows`` rows that begins at a shard boundary is copied; writing its rows again would
+    give the same bytes.
     """
     _empty(folder)
     written, index = 0, 0
@@ -109,16 +110,16 @@ def shards(folder: Path) -> list[Path]:
     """Return the shards of a data set in order.
 
     Raises:
-        InputError: The folder is missing or empty, or a shard is missing between others.
+        InputError: The folder is missing or has no shard, or a shard is missing between others.
     """
-    found = sorted(folder.glob("part-*.parquet"))
-    if not found:
+    files = sorted(folder.glob("part-*.parquet"))
+    if not files:
         raise InputError(folder, None, None, "no data set here (no part-*.parquet); run the stage that makes it")
-    expected = [folder / f"part-{index:05d}.parquet" for index in range(len(found))]
-    if found != expected:
-        missing = next(wanted for wanted in expected if wanted not in found)
+    expected = [folder / f"part-{index:05d}.parquet" for index in range(len(files))]
+    if files != expected:
+        missing = next(file for file in expected if file not in files)
         raise InputError(missing, None, None, "this shard is missing; delete the folder and run its stage again")
-    return found
+    return files
 
 
 @collector_paused()
@@ -126,16 +127,16 @@ def read_shard(path: Path, *, name: str) -> list[Any]:
     """Return the rows of one Parquet file.
 
     Raises:
-        InputError: The file is damaged, or holds another data set or version than ``name``.
+        InputError: The file is missing or damaged, or holds another data set or version than ``name``.
     """
     try:
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-    except (pa.ArrowException, OSError, ValueError) as error:  # a changed bit has many consequences
+    except (pa.ArrowException, OSError, ValueError) as error:  # a damaged file can raise any of these
         raise _damaged(path, error) from error
     metadata = table.schema.metadata or {}
-    found = tuple(metadata.get(key, b"?").decode(errors="replace") for key in (NAME_KEY, VERSION_KEY))
-    if found != (name, VERSION):
-        message = f"holds data set {found[0]!r} version {found[1]}, expected {name!r} version {VERSION}"
+    stored = tuple(metadata.get(key, b"?").decode(errors="replace") for key in (NAME_KEY, VERSION_KEY))
+    if stored != (name, VERSION):
+        message = f"holds data set {stored[0]!r} version {stored[1]}, expected {name!r} version {VERSION}"
         raise InputError(path, None, None, message)
     if not table.schema.equals(schema(name)):
         raise _damaged(path, "its columns are not those of its data set")
@@ -151,7 +152,7 @@ def _damaged(path: Path, reason: object) -> InputError:
 
 
 def is_whole(path: Path, *, name: str) -> bool:
-    """Say whether there is such a file and :func:`read_shard` can read it; a damaged one is logged."""
+    """Return whether the file exists and :func:`read_shard` can read it; a damaged file is logged."""
     if not path.exists():
         return False
     try:
@@ -163,7 +164,7 @@ def is_whole(path: Path, *, name: str) -> bool:
 
 
 def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
-    """Yield the rows of a data set in order, one shard in memory at a time.
+    """Yield the rows of a data set in order; one shard at a time is held in memory.
 
     Raises:
         InputError: See :func:`shards` and :func:`read_shard`.
@@ -173,13 +174,13 @@ def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
 
 
 def count_rows(folder: Path) -> int:
-    """Return the number of rows of a data set from the shards' footers."""
+    """Return the number of rows of a data set, from the footers of its shards."""
     return sum(int(pq.read_metadata(path).num_rows) for path in shards(folder))
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set: its folder, and the name of its rows (:data:`simckp.data.records.ROWS`)."""
+    """A data set: its folder, and the name of its row type in :data:`simckp.data.records.ROWS`."""
 
     folder: Path
     name: str
@@ -189,11 +190,11 @@ class Dataset:
         return read_dataset(self.folder, name=self.name)
 
     def write(self, rows: Iterable[Any], *, shard_rows: int) -> int:
-        """Write rows and return their number; see :func:`write_dataset`."""
+        """Write rows and return the number of rows; see :func:`write_dataset`."""
         return write_dataset(self.folder, rows, name=self.name, shard_rows=shard_rows)
 
     def join(self, pieces: Iterable[Path], *, shard_rows: int) -> int:
-        """Write the rows of several files and return their number; see :func:`join_shards`."""
+        """Write the rows of several files and return the number of rows; see :func:`join_shards`."""
         return join_shards(self.folder, pieces, name=self.name, shard_rows=shard_rows)
 
     def count(self) -> int:
@@ -201,13 +202,13 @@ class Dataset:
         return count_rows(self.folder)
 
     def within(self, *parts: str) -> "Dataset":
-        """Return the data set of the same rows in a folder of this one."""
+        """Return the data set with the same row type in a subfolder of this one."""
         return Dataset(self.folder.joinpath(*parts), self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedDatasets:
-    """The rows of one data set, or of several of the same documents side by side; picklable, read piece by piece."""
+    """The rows of one data set, or of several that hold the same documents; picklable, read piece by piece."""
 
     parts: tuple[Dataset, ...]
 
@@ -216,7 +217,7 @@ class AlignedDatasets:
         return self.parts[0].count()
 
     def read(self, start: int, stop: int) -> list[Any]:
-        """Return rows ``[start, stop)``: those of the one data set, or a tuple of rows for each document.
+        """Return rows ``[start, stop)``; with several data sets, one tuple of rows per document.
 
         Raises:
             InputError: See :func:`shards`, :func:`read_shard` and :func:`aligned`.
@@ -228,24 +229,24 @@ class AlignedDatasets:
 
 
 def _read_range(folder: Path, name: str, start: int, stop: int) -> list[Any]:
-    found: list[Any] = []
+    rows: list[Any] = []
     first = 0
     for path in shards(folder):
         if first >= stop:
             break
         last = first + int(pq.read_metadata(path).num_rows)
         if last > start:
-            found += read_shard(path, name=name)[max(0, start - first) : stop - first]
+            rows += read_shard(path, name=name)[max(0, start - first) : stop - first]
         first = last
-    return found
+    return rows
 
 
 def total_lengths(dataset: Dataset, columns: dict[str, str]) -> dict[str, int]:
-    """Return how many items the lists of some columns hold in all rows, without making rows of them.
+    """Return the total number of items in some list columns over all rows; no rows are built.
 
     Args:
         dataset: The data set.
-        columns: For each column of lists, the leaf to read of it, for example ``phrases.list.element.label``.
+        columns: For each list column, the Parquet leaf to read, for example ``phrases.list.element.label``.
     """
     totals = dict.fromkeys(columns, 0)
     for path in shards(dataset.folder):
@@ -256,7 +257,7 @@ def total_lengths(dataset: Dataset, columns: dict[str, str]) -> dict[str, int]:
 
 
 def aligned(*parts: Dataset) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of several data sets of the same documents side by side.
+    """Yield tuples of the rows that several data sets hold for the same document.
 
     Raises:
         InputError: The data sets do not hold the same ids in the same order.
@@ -269,7 +270,7 @@ def _side_by_side(streams: Iterable[Iterable[Any]], folders: list[str], start: i
     for number, rows in enumerate(zip_longest(*streams, fillvalue=missing), start=start + 1):
         ids = {None if row is missing else row["id"] for row in rows}
         if len(ids) != 1:
-            found = sorted("no document" if one is None else one for one in ids)
-            message = f"{', '.join(folders)} hold different documents: {found}"
+            names = sorted("no document" if one is None else one for one in ids)
+            message = f"{', '.join(folders)} hold different documents: {names}"
             raise InputError(Path(folders[-1]), number, "id", message)
         yield rows

@@ -1,4 +1,4 @@
-"""Small files of results: JSON and CSV, the same bytes for the same values."""
+"""Small result files in JSON and CSV; the same values give the same bytes."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write JSON with sorted keys, whole or not at all."""
+    """Write JSON with sorted keys; the file is never half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     temporary.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
@@ -15,9 +15,9 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[Any, Any]]) -> None:
-    """Write rows under a header; other fields of a row are left out, missing ones are empty."""
-    import pandas as pd  # not needed by most stages
+    """Write a header and rows; fields of a row that are not in ``columns`` are left out, missing ones are empty."""
+    import pandas as pd  # most stages do not need it
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    # As objects, so that integers with gaps stay integers and floats keep all digits.
+    # The object type keeps integers with missing values as integers, and floats with all their digits.
     pd.DataFrame(list(rows), columns=list(columns), dtype=object).to_csv(path, index=False, lineterminator="\n")

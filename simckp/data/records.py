@@ -1,6 +1,6 @@
-"""The data sets between the stages: row types, and the Arrow schemas that are made of them.
+"""Row types of the data sets that stages exchange, and their Arrow schemas.
 
-:mod:`simckp.data.datasets` reads and writes them.
+:mod:`simckp.data.datasets` reads and writes the data sets.
 """
 
 from types import NoneType, UnionType
@@ -18,7 +18,7 @@ Int32 = Annotated[int, pa.int32()]
 
 
 class Document(TypedDict):
-    """One document; ``text`` is what the models read and what every offset refers to (code points)."""
+    """One document; the models read ``text``, and every offset is a position in it, in code points."""
 
     id: str
     title: str
@@ -29,7 +29,7 @@ class Document(TypedDict):
 
 
 class Dropped(TypedDict):
-    """One document or keyphrase that was read and not kept. ``row`` counts from 1."""
+    """One document or keyphrase that was read but not kept; ``row`` counts from 1."""
 
     id: str
     file: str
@@ -40,7 +40,7 @@ class Dropped(TypedDict):
 
 
 class Tagged(TypedDict):
-    """The words of a document with treebank tags; ``text[starts[i]:ends[i]]`` is word ``i``."""
+    """The words of a document with Penn Treebank tags; ``text[starts[i]:ends[i]]`` is word ``i``."""
 
     id: str
     words: list[str]
@@ -57,7 +57,7 @@ class Span(TypedDict):
 
 
 class Candidate(TypedDict):
-    """One mined phrase with all its occurrences; ``label`` says whether it is a gold keyphrase."""
+    """One mined phrase with all its occurrences; ``label`` is true for a gold keyphrase."""
 
     key: str
     surface: str
@@ -66,7 +66,10 @@ class Candidate(TypedDict):
 
 
 class Mined(TypedDict):
-    """The candidates of a document and its gold keyphrases, split: present (mined), absent, present but missed."""
+    """The candidates of a document, and its gold keyphrases in three groups: present and mined, absent, missed.
+
+    Missed gold keyphrases are in the text, but were not mined.
+    """
 
     id: str
     phrases: list[Candidate]
@@ -78,8 +81,8 @@ class Mined(TypedDict):
 class GeneratedPhrase(TypedDict):
     """One unique phrase of the overgeneration.
 
-    ``beams`` counts the sequences that hold it, ``best_rank`` (from 0) is the rank of the best of them and
-    ``log_prob`` that sequence's length-normalised log-probability (nats per token).
+    ``beams`` is the number of sequences that contain it, ``best_rank`` the rank (from 0) of the best of them, and
+    ``log_prob`` the length-normalised log-probability of that sequence, in nats per token.
     """
 
     key: str
@@ -110,9 +113,10 @@ class ScoredPhrase(TypedDict):
 
 
 class Scored(TypedDict):
-    """The scored phrases of one kind (``present`` or ``absent``) of a document; ``targets`` counts its gold ones.
+    """The scored phrases of one kind (``present`` or ``absent``) of a document.
 
-    ``truncated``: the document was longer than the model; ``unscored`` counts candidates beyond that length.
+    ``targets`` is the number of gold keyphrases of the kind. ``truncated`` is true if the end of the document was
+    beyond the model's length; ``unscored`` is the number of candidates beyond that length.
     """
 
     id: str
@@ -126,9 +130,9 @@ class Scored(TypedDict):
 class Threshold(TypedDict):
     """The threshold of one kind by one method; ``f1_at_m`` and ``oracle_f1_at_m`` are measured on the validation set.
 
-    ``features``, ``coefficients``, ``intercept``, ``precision_weight``, ``gold_prior`` and ``limit`` (null for none)
-    are those of the adaptive method (:mod:`simckp.thresholds.calibration`); without
-    features ``value`` is the threshold.
+    ``features``, ``coefficients``, ``intercept``, ``precision_weight``, ``gold_prior`` and ``limit`` (null for no
+    limit) belong to the adaptive method (:mod:`simckp.thresholds.calibration`). Without features, ``value`` is the
+    threshold.
     """
 
     kind: str
@@ -165,7 +169,7 @@ class Predicted(TypedDict):
 
 
 class DocumentMetrics(TypedDict):
-    """One document under one profile and kind; ``counted`` says whether it enters the averages."""
+    """The metrics of one document under one profile and kind; ``counted``: the averages include the document."""
 
     set: str
     seed: int
@@ -187,7 +191,7 @@ class DocumentMetrics(TypedDict):
 
 
 class Duplicate(TypedDict):
-    """A training document that is left out since it is nearly a validation or test document."""
+    """A training document that is left out because it is a near-duplicate of a validation or test document."""
 
     id: str
     set: str
@@ -212,10 +216,10 @@ _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_
 
 
 def schema(name: str) -> pa.Schema:
-    """Return the Arrow schema of a data set, made of its row type; name and version stand in its metadata.
+    """Return the Arrow schema of a data set's row type, with name and version in its metadata.
 
     Raises:
-        KeyError: No data set has that name (a bug in the caller).
+        KeyError: There is no data set of that name (a bug in the caller).
     """
     return pa.schema(_fields(ROWS[name]), metadata={NAME_KEY: name.encode(), VERSION_KEY: VERSION.encode()})
 
@@ -225,7 +229,7 @@ def _fields(row: type) -> list[pa.Field]:
 
 
 def _field(name: str, hint: Any) -> pa.Field:
-    """Return the field of a column; only one whose type allows None may be missing."""
+    """Return the field of a column; it is nullable only if its type allows None."""
     if get_origin(hint) is UnionType:
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
         return pa.field(name, _arrow(hint), nullable=True)

@@ -1,4 +1,4 @@
-"""From raw records to documents: entities, tags, one text with offsets, keyphrases cleaned one by one."""
+"""Turn raw records into documents: unescape entities, remove markup, compose one text, clean each keyphrase."""
 
 import html
 import re
@@ -17,7 +17,7 @@ Policy = Literal["per_keyphrase", "published"]
 
 _INLINE = "a|abbr|b|big|cite|code|em|font|i|italic|kbd|mark|small|span|strike|strong|sub|sup|tt|u"
 _BLOCK = "article|blockquote|body|br|dd|div|dl|dt|h[1-6]|head|hr|html|li|ol|p|pre|sec|section|table|td|th|tr|title|ul"
-# Only names of markup elements: "<digit>" and "a < b" are text.
+# Only known markup elements are removed: "<digit>" and "a < b" are text.
 _INLINE_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_INLINE})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_BLOCK})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -28,9 +28,10 @@ _MOST_UNESCAPING = 3
 
 
 def clean_text(text: str) -> str:
-    """Unescape entities, remove markup tags and make control characters blanks; white space stays as it is.
+    """Unescape entities, remove markup tags and replace control characters by blanks; white space is kept.
 
-    Entities come first, since exports hold escaped tags (``&lt;br&gt;``); some are escaped twice.
+    Entities are unescaped first because exported files contain escaped tags (``&lt;br&gt;``), some of them escaped
+    twice. Unpaired surrogates are replaced by U+FFFD.
 
     >>> clean_text("<p>R&amp;amp;D &lt;br&gt; of a &lt; b</p>").split()
     ['R&D', 'of', 'a', '<', 'b']
@@ -45,7 +46,7 @@ def clean_text(text: str) -> str:
 
 
 def compose(title: str, abstract: str) -> str:
-    """Return the text that models read: ``title. abstract`` (no second full stop after a title that has one)."""
+    """Return the text that the models read: ``title. abstract``; a title that ends a sentence gets no full stop."""
     title, abstract = title.strip(), abstract.strip()
     if not title or not abstract:
         return title or abstract
@@ -53,7 +54,7 @@ def compose(title: str, abstract: str) -> str:
 
 
 def split_keyphrases(given: list[Any] | str | None) -> list[Any]:
-    """Return keyphrases as a list; one string is cleaned and then split at ``;``, a list is never split again."""
+    """Return keyphrases as a list; a single string is cleaned and then split at ``;``, a list is kept as it is."""
     if given is None:
         return []
     return clean_text(given).split(";") if isinstance(given, str) else given
@@ -61,14 +62,14 @@ def split_keyphrases(given: list[Any] | str | None) -> list[Any]:
 
 @dataclass(slots=True)
 class Cleaner:
-    """Turns the raw records of one set into documents and counts what it drops, reason by reason.
+    """Turns the raw records of one set into documents, and reports what it drops with the reason.
 
     Args:
-        set_name: Name of the document set; goes into the records and into made-up ids.
-        filtered: Whether keyphrases and documents may be dropped (training and validation sets). Of a test set only
-            keyphrases that are no text or empty are dropped.
+        set_name: Name of the document set; used in the records and in generated ids.
+        filtered: Whether keyphrases and documents may be dropped (training and validation sets). In a test set, only
+            keyphrases that are empty or not text are dropped.
         policy: See :class:`simckp.params.Cleaning`.
-        limit: Documents to keep at most; the rest is dropped with reason ``limit``.
+        limit: Maximum number of documents to keep; the others are dropped with the reason ``limit``.
     """
 
     set_name: str
@@ -79,7 +80,7 @@ class Cleaner:
     _kept: int = 0
 
     def clean(self, raw_documents: Iterable[RawDocument]) -> Iterator[Document | Dropped]:
-        """Yield each document, and before it what was dropped of it; a dropped document yields only its reason.
+        """Yield each document, preceded by the keyphrases dropped from it; a dropped document yields a reason instead.
 
         Raises:
             InputError: Two records have the same id.
@@ -118,14 +119,14 @@ class Cleaner:
         kept: list[str] = []
         losses: list[Dropped] = []
         seen: set[str] = set()
-        for given in split_keyphrases(raw.keyphrases):
-            cleaned = single_spaced(clean_text(given)) if isinstance(given, str) else ""
-            reason = self._keyphrase_fault(given, cleaned, seen)
+        for phrase in split_keyphrases(raw.keyphrases):
+            cleaned = single_spaced(clean_text(phrase)) if isinstance(phrase, str) else ""
+            reason = self._keyphrase_fault(phrase, cleaned, seen)
             if reason is None:
                 kept.append(cleaned)
                 seen.add(scoring_key(cleaned))
-            elif given != "":
-                losses.append(_dropped(raw, identifier, "keyphrase", reason, repr(given)[:200]))
+            elif phrase != "":
+                losses.append(_dropped(raw, identifier, "keyphrase", reason, repr(phrase)[:200]))
         return kept, losses
 
     def _keyphrase_fault(self, given: object, cleaned: str, seen: set[str]) -> str | None:
@@ -159,5 +160,5 @@ def _dropped(raw: RawDocument, identifier: str, what: str, reason: str, detail: 
 
 
 def is_document(row: Document | Dropped) -> TypeIs[Document]:
-    """Say whether a row of :meth:`Cleaner.clean` is a document, and not a loss."""
+    """Return whether a row of :meth:`Cleaner.clean` is a document; otherwise it is something dropped."""
     return "text" in row

@@ -1,4 +1,4 @@
-"""Find training documents that are nearly a validation or test document (MinHash LSH, then exact Jaccard)."""
+"""Find training documents that are near-duplicates of evaluated documents (MinHash LSH, then exact Jaccard)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -8,13 +8,14 @@ from datasketch import MinHash, MinHashLSH
 from simckp.data.records import Document, Duplicate
 from simckp.text import tokens
 
-# LSH proposes with a margin, the exact similarity decides: a missed pair costs more than a false one.
+# LSH proposes pairs at a lower threshold and the exact similarity decides: a missed pair cannot be recovered, a false
+# one is only compared in vain.
 _MARGIN = 0.15
 _WEIGHTS_OF_FALSE_POSITIVES_AND_NEGATIVES = (0.1, 0.9)
 
 
 def shingles(text: str) -> frozenset[str]:
-    """Return the set of word bigrams of a text (of single words if it has only one)."""
+    """Return the set of word bigrams of a text, or its one word if it has only one."""
     words = tokens(text)
     return frozenset(f"{first} {second}" for first, second in pairwise(words)) or frozenset(words)
 
@@ -30,8 +31,8 @@ def near_duplicates(
 ) -> Iterator[Duplicate]:
     """Yield the training documents whose similarity to an evaluated document is at least ``threshold``.
 
-    The similarity is the Jaccard coefficient of the word bigrams of the texts. Each training document is named once,
-    with the most similar evaluated document.
+    The similarity is the Jaccard coefficient of the texts' word bigrams. Each training document is yielded at most
+    once, with the most similar evaluated document.
     """
     index = MinHashLSH(
         threshold=max(threshold - _MARGIN, _MARGIN),

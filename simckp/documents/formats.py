@@ -1,4 +1,7 @@
-"""From files to records (a mapping a document), one function a format; rows are counted as a person would."""
+"""Read files of documents as records (one mapping per document), with one function per format.
+
+Row numbers count from 1, as a text editor or spreadsheet shows them.
+"""
 
 import csv
 import json
@@ -18,14 +21,14 @@ _SOURCE, _TARGET = "_src.txt", "_trg.txt"
 
 
 def read_jsonl(path: Path, encoding: str) -> Rows:
-    """Yield one record a line; blank lines are skipped, the row is the line."""
+    """Yield one record per line; blank lines are skipped, the row is the line number."""
     return _json_lines(enumerate(text_lines(path, encoding), start=1), path)
 
 
 def read_json(path: Path, encoding: str) -> Rows:
-    """Yield the records of a JSON array, or of JSON lines, which published sets call ``.json`` too.
+    """Yield the records of a JSON array, or of JSON lines, since some published sets name those ``.json`` too.
 
-    An array is held in memory; its rows are the places in it, from 1.
+    An array is read into memory; the row of a record is its position in the array, from 1.
     """
     lines = enumerate(text_lines(path, encoding), start=1)
     first = next(((row, line) for row, line in lines if line.strip()), None)
@@ -63,17 +66,17 @@ def _json_type(value: Any) -> str:
 
 
 def read_csv(path: Path, encoding: str) -> Rows:
-    """Yield one record a row below the header (row 1); fields of any length, with line ends in quotes."""
+    """Yield one record per row below the header (row 1); fields have any length and, quoted, may hold line ends."""
     return _read_table(path, encoding, ",")
 
 
 def read_tsv(path: Path, encoding: str) -> Rows:
-    """Yield one record a row below the header (row 1) of a tab-separated file."""
+    """Yield one record per row below the header (row 1) of a tab-separated file."""
     return _read_table(path, encoding, "\t")
 
 
 def _read_table(path: Path, encoding: str, delimiter: str) -> Rows:
-    # The module's limit is for the process; 131,072 characters by default, which a full text exceeds.
+    # The limit applies to the whole process; the default of 131,072 characters is too short for a full text.
     csv.field_size_limit(_LONGEST_FIELD)
     rows = csv.reader(text_lines(path, encoding), delimiter=delimiter, strict=True)
     header: list[str] | None = None
@@ -104,7 +107,7 @@ def _header(cells: list[str], path: Path, row: int) -> list[str]:
 
 
 def read_parquet(path: Path, encoding: str) -> Rows:
-    """Yield one record a row, row group by row group; ``encoding`` does not matter."""
+    """Yield one record per row, read batch by batch; ``encoding`` is ignored."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -122,23 +125,23 @@ def read_parquet(path: Path, encoding: str) -> Rows:
 
 
 def read_text(path: Path, encoding: str) -> Rows:
-    """Yield one record: the whole file is one document without a title, its id the file's name."""
+    """Yield one record: the whole file is a document without a title; its id is the file name up to the first dot."""
     text = "".join(text_lines(path, encoding)).replace("\r\n", "\n")
     yield 1, {"id": None if path == STDIN else path.name.partition(".")[0], "abstract": text}
 
 
 def read_lines(path: Path, encoding: str) -> Rows:
-    """Yield one record a line that is not blank: a document without a title."""
+    """Yield one record per line that is not blank: a document without a title."""
     for row, line in enumerate(text_lines(path, encoding), start=1):
         if line.strip():
             yield row, {"abstract": line.strip()}
 
 
 def read_one2set(path: Path, encoding: str) -> Rows:
-    """Yield the documents of One2Set's files: ``title <eos> abstract`` a line, and beside it keyphrases a line.
+    """Yield the documents of One2Set's files, which have ``title <eos> abstract`` on each line.
 
-    The keyphrases of ``test_src.txt`` stand in ``test_trg.txt``, separated by ``;``, with ``<peos>`` between present
-    and absent ones; without that file the documents have none.
+    The same line of a second file has the keyphrases: ``test_trg.txt`` for ``test_src.txt``. They are separated by
+    ``;``, with ``<peos>`` between present and absent ones. Without the second file, the documents have no keyphrases.
     """
     if not path.name.endswith(_SOURCE):
         raise InputError(path, None, None, f"expected a file named *{_SOURCE}")
@@ -161,7 +164,7 @@ def read_one2set(path: Path, encoding: str) -> Rows:
 
 
 def read_liaad(path: Path, encoding: str) -> Rows:
-    """Yield one document of LIAAD's folders: ``docsutf8/<id>.txt`` and, a phrase a line, ``keys/<id>.key``."""
+    """Yield a document of LIAAD's folders: ``docsutf8/<id>.txt``; ``keys/<id>.key`` has one keyphrase per line."""
     (row, record), *_ = read_text(path, encoding)
     keys = path.parent.parent / "keys" / f"{path.name.removesuffix('.txt')}.key"
     phrases = [line.strip() for line in text_lines(keys, encoding)] if keys.is_file() else None
@@ -179,7 +182,7 @@ FORMATS: dict[str, Callable[[Path, str], Rows]] = {
     "one2set": read_one2set,
     "liaad": read_liaad,
 }
-# What a file's suffix says of its format; the others must be named.
+# Formats that the suffix identifies; the other formats must be named.
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -193,35 +196,35 @@ _ENDINGS = {"one2set": (_SOURCE,), "liaad": (".txt",), "lines": (".txt",)}
 
 
 def format_of(path: Path, chosen: str | None) -> str:
-    """Return the format of a file: the chosen one, or what its suffix says.
+    """Return the format of a file: the chosen one, or the one that its suffix identifies.
 
     Raises:
-        InputError: No format is chosen and the suffix says none.
+        InputError: No format is chosen and the suffix is not in :data:`SUFFIXES`.
     """
-    found = chosen or SUFFIXES.get(bare_suffix(path))
-    if found is None:
+    name = chosen or SUFFIXES.get(bare_suffix(path))
+    if name is None:
         known = ", ".join(SUFFIXES)
         raise InputError(path, None, None, f"name its format ({', '.join(FORMATS)}); only {known} say it themselves")
-    return found
+    return name
 
 
 def is_of_format(path: Path, chosen: str | None) -> bool:
-    """Say whether a file of a folder is to be read: by its suffix, or by what files of a chosen format are called."""
+    """Return whether a file of a folder is to be read: by its suffix, or by the file names of the chosen format."""
     if chosen in _ENDINGS:
         return path.name.endswith(_ENDINGS[chosen])
-    found = SUFFIXES.get(bare_suffix(path))
-    return found is not None and chosen in (None, found)
+    name = SUFFIXES.get(bare_suffix(path))
+    return name is not None and chosen in (None, name)
 
 
 def read_records(path: Path, *, chosen: str | None, encoding: str) -> Rows:
-    """Yield the records of a file with their rows.
+    """Yield the records of a file with their row numbers.
 
     Args:
         path: The file, or ``-`` for standard input.
-        chosen: A name of :data:`FORMATS`, or None: the suffix says it.
-        encoding: Of text files.
+        chosen: A name of :data:`FORMATS`, or None to use the suffix.
+        encoding: Encoding of text files.
 
     Raises:
-        InputError: See the function of the format.
+        InputError: The format is unknown, or the file cannot be read in it.
     """
     return FORMATS[format_of(path, chosen)](path, encoding)

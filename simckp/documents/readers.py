@@ -1,4 +1,4 @@
-"""Read raw documents from files of many formats and shapes; every fault names file, row and field."""
+"""Read raw documents from files of many formats and shapes; errors name the file, row and field."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from simckp.documents.formats import SUFFIXES, Record, is_of_format, read_record
 from simckp.documents.sources import STDIN
 from simckp.errors import InputError
 
-# What a field may be called in a file; of a document's keyphrases one name only.
+# The names that a field may have in a file; a document may have its keyphrases under one of the names only.
 NAMES = {
     "id": ("id",),
     "title": ("title",),
@@ -18,17 +18,17 @@ NAMES = {
     "keyphrases": ("keyphrases", "keywords", "keyword"),
 }
 _KNOWN = [name for names in NAMES.values() for name in names]
-# The shape of the midas sets: tokens, and keyphrases that are in the text or not.
+# Fields of the midas sets: the tokens, the present keyphrases, the absent keyphrases.
 _TOKENS, _PARTS = "document", ("extractive_keyphrases", "abstractive_keyphrases")
 _NEARLY_EQUAL = 0.85
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RawDocument:
-    """One record as it stands in a file.
+    """One record as it is in a file.
 
-    ``keyphrases`` is None if the record names none, a list as given, or the one string as given (split after
-    cleaning, since an entity such as ``&amp;`` holds a semicolon).
+    ``keyphrases`` is None if the record has none; otherwise it is the list or the single string from the file. A string
+    is split only after cleaning, since an entity such as ``&amp;`` contains a semicolon.
     """
 
     file: Path
@@ -44,10 +44,10 @@ class Reading:
     """How files are read.
 
     Attributes:
-        format: A name of :data:`simckp.documents.formats.FORMATS`; None where the files' suffixes say it.
-        fields: What ``id``, ``title``, ``abstract`` and ``keyphrases`` are called in the files, where it is not
+        format: A name of :data:`simckp.documents.formats.FORMATS`; None to use the suffixes of the files.
+        fields: Maps ``id``, ``title``, ``abstract`` or ``keyphrases`` to its name in the files, if that is not one of
             :data:`NAMES`.
-        encoding: Of text files.
+        encoding: Encoding of text files.
     """
 
     format: str | None = None
@@ -60,11 +60,11 @@ def corpus_files(path: Path, names: list[str] | None = None, *, chosen: str | No
 
     Args:
         path: A file, a folder, or ``-`` for standard input.
-        names: Of files in the folder.
-        chosen: The format, as of :class:`Reading`.
+        names: Names of files in the folder; None for all files of the format.
+        chosen: The format; see :class:`Reading`.
 
     Raises:
-        InputError: There is no such file or folder, or the folder holds no file to read.
+        InputError: A file or folder does not exist, the folder has no file to read, or ``names`` is used with a file.
     """
     if path == STDIN or path.is_file():
         if names is not None:
@@ -73,23 +73,23 @@ def corpus_files(path: Path, names: list[str] | None = None, *, chosen: str | No
     if not path.is_dir():
         raise InputError(path, None, None, "there is no such file or folder")
     if names is None:
-        found = sorted(file for file in path.iterdir() if file.is_file() and is_of_format(file, chosen))
+        files = sorted(file for file in path.iterdir() if file.is_file() and is_of_format(file, chosen))
     else:
-        found = [path / name for name in names]
-    if not found:
+        files = [path / name for name in names]
+    if not files:
         wanted = chosen or ", ".join(SUFFIXES)
         raise InputError(path, None, None, f"the folder holds no file of a known format ({wanted})")
-    if absent := [file for file in found if not file.is_file()]:
+    if absent := [file for file in files if not file.is_file()]:
         raise InputError(absent[0], None, None, "there is no such file")
-    return found
+    return files
 
 
 def read_documents(files: Iterable[Path], reading: Reading = Reading()) -> Iterator[RawDocument]:
     """Yield the documents of files in order.
 
     Raises:
-        InputError: A file cannot be read as its format, or a record has a wrong type in a known field, no text field,
-            a field that is nearly called as a known one, or keyphrases under two names.
+        InputError: A file cannot be read in its format, or a record has a wrong type in a known field, neither title
+            nor abstract, a field name that is almost a known one, or keyphrases under two names.
     """
     for file in files:
         for row, record in read_records(file, chosen=reading.format, encoding=reading.encoding):
@@ -103,8 +103,8 @@ def _document(record: Record, path: Path, row: int, fields: Mapping[str, str]) -
     texts = {target: _text(record, names[target][0], path, row) for target in ("title", "abstract")}
     if all(text is None for text in texts.values()):
         wanted = " and ".join(f"'{names[target][0]}'" for target in texts)
-        found = ", ".join(sorted(map(str, record))) or "none"
-        raise InputError(path, row, None, f"expected the fields {wanted}, found {found}")
+        field_names = ", ".join(sorted(map(str, record))) or "none"
+        raise InputError(path, row, None, f"expected the fields {wanted}, found {field_names}")
     if not fields:
         _refuse_near_names(record, path, row)
     return RawDocument(
@@ -118,7 +118,7 @@ def _document(record: Record, path: Path, row: int, fields: Mapping[str, str]) -
 
 
 def _joined(record: Record, path: Path, row: int) -> Record:
-    """Return a record of the midas shape as one with an abstract and a list of keyphrases."""
+    """Turn a record of a midas set into one with an abstract and a list of keyphrases."""
     parts = {name: record.get(name) or [] for name in (_TOKENS, *_PARTS)}
     for name, values in parts.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
@@ -128,7 +128,7 @@ def _joined(record: Record, path: Path, row: int) -> Record:
 
 
 def _refuse_near_names(record: Record, path: Path, row: int) -> None:
-    """Refuse a field that is nearly called as a known one: read as unknown, its content would be lost unseen."""
+    """Reject a misspelt field name, because the content of an unknown field would be lost without notice."""
     for name in map(str, record):
         if name not in _KNOWN and (near := difflib.get_close_matches(name, _KNOWN, n=1, cutoff=_NEARLY_EQUAL)):
             raise InputError(path, row, name, f"unknown field; did you mean '{near[0]}'? (or map it by name)")
@@ -142,7 +142,7 @@ def _identifier(record: Record, name: str, path: Path, row: int) -> str | None:
 
 
 def _text(record: Record, name: str, path: Path, row: int) -> str | None:
-    """Return a text, None if there is no such field; an empty one is there."""
+    """Return the text of a field: None if the field is missing, an empty text if its value is null."""
     if name not in record:
         return None
     value = record[name]

@@ -1,4 +1,4 @@
-"""Open files of any encoding and compression; a byte that is no text is named by its place in the file."""
+"""Open text files of any encoding and compression; errors name the position of a byte that cannot be decoded."""
 
 import codecs
 import sys
@@ -17,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def bare_suffix(path: Path) -> str:
-    """Return the suffix of a file in lower case, that of a compression left aside.
+    """Return the suffix of a file in lower case, without that of a compression.
 
     >>> bare_suffix(Path("a/train.JSONL.gz"))
     '.jsonl'
@@ -28,10 +28,10 @@ def bare_suffix(path: Path) -> str:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed; :data:`STDIN` is standard input.
+    """Open a file for reading and decompress it; :data:`STDIN` is standard input.
 
     Raises:
-        InputError: It cannot be opened or, within the block, decompressed.
+        InputError: The file cannot be opened or, within the block, read or decompressed.
     """
     if path == STDIN:
         yield sys.stdin.buffer
@@ -46,10 +46,11 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def text_lines(path: Path, encoding: str) -> Iterator[str]:
-    r"""Yield the lines of a text file with their ends (``\n``, also after ``\r``); a byte order mark is left out.
+    r"""Yield the lines of a text file, each with its ``\n``; a ``\r`` before it is kept, a byte order mark is dropped.
 
     Raises:
-        InputError: The file cannot be read, or a byte is none of the encoding: the message has its place.
+        InputError: The file cannot be read, the encoding is unknown, or a byte cannot be decoded; the message gives
+            the position of the byte.
     """
     with open_bytes(path) as source:
         rest, row = "", 0
@@ -65,7 +66,7 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
 
 def _decoded(source: IO[bytes], path: Path, encoding: str) -> Iterator[str]:
     try:
-        # The mark that some programs put before UTF-8 is no text.
+        # Some programs write a byte order mark before UTF-8; it is not part of the text.
         decoder: Any = codecs.getincrementaldecoder("utf-8-sig" if _is_utf8(encoding) else encoding)()
     except LookupError as error:
         raise InputError(path, None, None, f"there is no encoding {encoding!r}") from error
@@ -78,8 +79,8 @@ def _decoded(source: IO[bytes], path: Path, encoding: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             place = read - len(pending) + error.start
             row = lines + 1 + error.object[: error.start].count(b"\n")
-            found = f"byte 0x{error.object[error.start]:02x} at byte {place} of the file"
-            message = f"no {encoding}: {found}; name its encoding (parameter 'encoding', option --encoding)"
+            fault = f"byte 0x{error.object[error.start]:02x} at byte {place} of the file"
+            message = f"no {encoding}: {fault}; name its encoding (parameter 'encoding', option --encoding)"
             raise InputError(path, row, None, message) from error
         read, lines = read + len(chunk), lines + text.count("\n")
         if text:

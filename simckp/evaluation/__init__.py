@@ -1,1 +1,1 @@
-"""Scoring predictions as the field's published scripts do, with confidence intervals, tables and figures."""
+"""Score predictions as the published scripts do, with confidence intervals, tables and figures."""

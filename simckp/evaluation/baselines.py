@@ -1,6 +1,6 @@
-"""The easy alternatives: unsupervised keyphrase extractors from kept libraries, scored as the network's candidates are.
+"""Baselines: unsupervised keyphrase extractors from maintained libraries.
 
-Each ranks the phrases of a text; what follows (thresholds, best-five rule, evaluation) is the same for all systems.
+Each ranks the phrases of a text; thresholds, best-five rule and evaluation are the same as for the networks.
 """
 
 import importlib
@@ -24,13 +24,13 @@ _MAX_WORDS = 3
 
 
 def score_baseline(documents: list[Document], *, name: str, training: Path, spacy_model: str) -> list[Scored]:
-    """Return two rows a document, as the ``scores`` data set has them: present phrases, and no absent ones.
+    """Return two rows of the ``scores`` data set per document: the present phrases, and an empty row of absent ones.
 
     Args:
         documents: The documents; their keyphrases give the labels.
         name: ``tfidf``, ``yake``, ``keybert`` or ``textrank``.
-        training: The training documents' data set, of which ``tfidf`` takes document frequencies.
-        spacy_model: Pipeline of ``textrank``.
+        training: Folder of the training documents; ``tfidf`` uses their document frequencies.
+        spacy_model: spaCy pipeline that ``textrank`` uses.
 
     Raises:
         SimCKPError: The baseline's library is not installed.
@@ -43,7 +43,7 @@ def _scored(document: Document, ranked: Ranked) -> list[Scored]:
     text = StemmedText(stems(document["text"]))
     present_gold, absent_gold = split_by_presence(document["keyphrases"], text)
     gold = {scoring_key(phrase) for phrase in present_gold}
-    score_of = dict(reversed(ranked))  # of a phrase given twice, the first
+    score_of = dict(reversed(ranked))  # if a phrase is listed twice, the first score counts
     present, _ = split_by_presence((surface for surface, _ in ranked), text)
     phrases = [
         ScoredPhrase(
@@ -61,21 +61,21 @@ def _scored(document: Document, ranked: Ranked) -> list[Scored]:
         ("absent", [], len(absent_gold)),
     ]
     return [
-        Scored(id=document["id"], kind=kind, phrases=found, targets=targets, truncated=False, unscored=0)
-        for kind, found, targets in kinds
+        Scored(id=document["id"], kind=kind, phrases=scored, targets=targets, truncated=False, unscored=0)
+        for kind, scored, targets in kinds
     ]
 
 
 def _occurrences(surface: str, text: str) -> list[Span]:
-    """Return where a phrase stands in a text, whatever the case and the white space between its words."""
+    """Return the spans of a phrase in a text; case, and white space between words, are ignored."""
     pattern = r"\s+".join(map(re.escape, surface.split()))
-    found = re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE)
-    return [{"start": match.start(), "end": match.end()} for match in found]
+    matches = re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE)
+    return [{"start": match.start(), "end": match.end()} for match in matches]
 
 
 @lru_cache(maxsize=4)
 def _ranker(name: str, training: Path, spacy_model: str) -> Ranker:
-    """Keep a ranker of a worker process from piece to piece."""
+    """Cache a ranker of a worker process, so that it is made once for all pieces."""
     if name == "tfidf":
         return _tfidf(training)
     if name == "textrank":
@@ -91,9 +91,9 @@ def _library(module: str) -> Any:
 
 
 def _tfidf(training: Path) -> Ranker:
-    """TF-IDF of word n-grams without stop words (scikit-learn); document frequencies of the training set.
+    """TF-IDF of word n-grams without stop words (scikit-learn), with document frequencies of the training set.
 
-    An n-gram that the training set does not have counts as one of none of its documents.
+    An n-gram that is not in the training set has document frequency 0.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -111,14 +111,14 @@ def _tfidf(training: Path) -> Ranker:
 
 
 def _yake() -> Ranker:
-    """YAKE (Campos et al. 2020) with its own settings; its scores are better the lower they are."""
+    """YAKE (Campos et al. 2020) with its default settings; scores are negated, since lower ones are better in YAKE."""
     extractor = _library("yake").KeywordExtractor(lan="en", n=_MAX_WORDS, top=_KEPT)
     return lambda batch: [[(phrase, -float(score)) for phrase, score in extractor.extract_keywords(t)] for t in batch]
 
 
 def _keybert() -> Ranker:
     """KeyBERT (Grootendorst 2020): cosine similarity of n-grams and text, both embedded by the packaged MiniLM."""
-    from simckp.networks.backbones import PACKAGED, locate  # with torch: the other baselines need not wait for it
+    from simckp.networks.backbones import PACKAGED, locate  # imports torch, which the other baselines do not need
 
     encoder = _library("sentence_transformers").SentenceTransformer(locate(PACKAGED))
     model = _library("keybert").KeyBERT(encoder)
@@ -135,7 +135,7 @@ def _keybert() -> Ranker:
 
 
 def _textrank(spacy_model: str) -> Ranker:
-    """TextRank (Mihalcea and Tarau 2004) as pytextrank has it: noun chunks ranked by a graph of their lemmas."""
+    """TextRank (Mihalcea and Tarau 2004) as in pytextrank: noun chunks ranked by a graph of their lemmas."""
     _library("pytextrank")
     pipeline = _library("spacy").load(spacy_model)
     pipeline.add_pipe("textrank")

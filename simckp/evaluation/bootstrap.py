@@ -1,4 +1,4 @@
-"""Corpus figures of a profile, and their bootstrap confidence intervals over documents.
+"""Corpus metrics of a profile, and their bootstrap confidence intervals over documents.
 
 Shapes: N documents, R resamples.
 """
@@ -22,15 +22,15 @@ def corpus_metrics(
     """Average document scores as the profile does.
 
     Args:
-        scores: One score a document, of one kind.
-        profile: Says which documents count and how F1 is averaged.
-        resamples: Bootstrap resamples R.
-        confidence: Of the intervals, for example 0.95 (percentile method).
-        seed: Of the resampling.
+        scores: One score per document, all of the same kind.
+        profile: Decides how F1 is averaged.
+        resamples: Number R of bootstrap resamples.
+        confidence: Confidence level of the intervals, for example 0.95 (percentile method).
+        seed: Random seed of the resampling.
 
     Returns:
         ``P@5``, ``R@5``, ``F1@5``, ``P@M``, ``R@M``, ``F1@M``, the intervals ``F1@5_low`` ... ``F1@M_high``, and
-        ``documents``: how many counted. All 0 if none did.
+        ``documents``, the number of documents in the averages. All are 0 if there is none.
     """
     counted = [score for score in scores if score.counted]
     metrics: dict[str, float] = {}
@@ -48,7 +48,7 @@ def corpus_metrics(
 
 
 def mean_interval(values: Sequence[float], *, resamples: int, confidence: float, seed: int) -> tuple[float, float]:
-    """Return the bootstrap interval of the mean of one value a document (percentile method); zeros for no value."""
+    """Return the bootstrap interval of the mean (percentile method) of one value per document; 0, 0 without values."""
     if not values:
         return 0.0, 0.0
     drawn = [times @ np.asarray(values) / len(values) for times in _resamples(len(values), resamples, seed)]
@@ -74,7 +74,7 @@ def _corpus_f1(
 
 @lru_cache(maxsize=2)
 def _resamples(count: int, resamples: int, seed: int) -> list[NDArray[np.uint16]]:
-    """Return how often each resample has each document; figures over the same documents share them (paired)."""
+    """Return how often each resample contains each document; all metrics of the same documents share the resamples."""
     generator = np.random.default_rng(seed)
     return [
         generator.multinomial(

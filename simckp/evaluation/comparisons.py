@@ -1,4 +1,4 @@
-"""Comparisons of experiments: which experiment is which variant, and tables of their results."""
+"""Comparisons of experiments: match experiments to variants, and make tables of their results."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,10 @@ class Experiment:
     """One run of the pipeline.
 
     Attributes:
-        name: Of the experiment or commit.
-        params: Every parameter by its dotted key.
-        metrics: For each evaluated set the metrics of every seed, in the order of the parameter ``seeds``.
-        thresholds: For each kind the threshold of every seed, by the experiment's own method.
+        name: Name of the experiment or commit.
+        params: All parameters by dotted key.
+        metrics: For each evaluated set, the metrics of every seed, in the order of the parameter ``seeds``.
+        thresholds: For each kind, the threshold of every seed, by the experiment's own method.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Experiment:
 
 
 def flatten(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the leaves of nested parameters by dotted key."""
+    """Return the values of nested parameters by dotted key."""
     (leaves,) = pd.json_normalize(tree).to_dict("records")
     return {str(key): value for key, value in leaves.items()}
 
@@ -40,10 +40,10 @@ def flatten(tree: dict[str, Any]) -> dict[str, Any]:
 def experiments_of_variants(
     variants: Variants, experiments: Iterable[Experiment], current: Mapping[str, Any]
 ) -> dict[str, Experiment | None]:
-    """Return the experiment of each variant of the current parameters, None for a variant that was not run.
+    """Return the experiment of each variant of the current parameters; None for a variant that was not run.
 
-    An experiment belongs to a variant if it has the variant's parameters, and otherwise those of ``current``. Of
-    several experiments the last one counts.
+    An experiment belongs to a variant if it has the variant's parameters and otherwise those of ``current``. If several
+    experiments belong to a variant, the last one is used.
     """
     matched: dict[str, Experiment | None] = dict.fromkeys(variants)
     for experiment in experiments:
@@ -70,8 +70,8 @@ def comparison_table(title: str, matched: Mapping[str, Experiment | None], sets:
     """Return F1 of each variant that was run, on each set and as the mean over the sets.
 
     Args:
-        title: Header of the first column, which holds the variants.
-        matched: As of :func:`experiments_of_variants`.
+        title: Header of the first column, which has the names of the variants.
+        matched: Result of :func:`experiments_of_variants`.
         sets: The document sets to compare on.
     """
     figures = _variants_frame(matched, sets)
@@ -82,7 +82,7 @@ def comparison_table(title: str, matched: Mapping[str, Experiment | None], sets:
 
 
 def overview(experiments: Iterable[Experiment], current: Mapping[str, Any]) -> pd.DataFrame:
-    """Return one row an experiment, means over its seeds; NaN where it has no such figure.
+    """Return one row per experiment, with means over its seeds; NaN where a figure is missing.
 
     Returns:
         The columns ``experiment``, ``changed`` (parameters that differ from ``current``), ``seeds``, ``present
@@ -103,14 +103,14 @@ def overview(experiments: Iterable[Experiment], current: Mapping[str, Any]) -> p
 
 
 def length_curve(matched: Mapping[str, Experiment | None], sets: Sequence[str]) -> pd.DataFrame:
-    """Return present F1@5 by the longest n-gram, the mean over seeds.
+    """Return present F1@5, mean over seeds, by the maximum length of the mined n-grams.
 
     Args:
-        matched: As of :func:`experiments_of_variants`; the variants' names are the lengths.
+        matched: Result of :func:`experiments_of_variants`; the names of the variants are the lengths.
         sets: The document sets to compare on.
 
     Returns:
-        The columns ``max_words`` (int64), ``set`` and ``f1_at_5`` (float64, six decimals); one row a point.
+        The columns ``max_words`` (int64), ``set`` and ``f1_at_5`` (float64, six decimals); one row per point.
     """
     means = over_seeds(_variants_frame(matched, sets)).query("kind == 'present' and figure == 'F1@5'")
     curve = means.rename(columns={"experiment": "max_words", "mean": "f1_at_5"}).astype({"max_words": "int64"})
@@ -122,7 +122,7 @@ def _comparable(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variants_frame(matched: Mapping[str, Experiment | None], sets: Sequence[str]) -> pd.DataFrame:
-    """Return :func:`experiments_frame` of the variants that were run, under their own names, on these sets."""
+    """Return :func:`experiments_frame` of the variants that were run, by the variants' names, for these sets."""
     figures = experiments_frame(replace(run, name=name) for name, run in matched.items() if run is not None)
     return figures[figures["set"].isin(sets)]
 

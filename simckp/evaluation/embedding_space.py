@@ -1,4 +1,4 @@
-"""A document, its keyphrases and its candidates in the spaces of both networks, drawn in two dimensions by t-SNE.
+"""Project a document, its keyphrases and its candidates to two dimensions by t-SNE, in both networks' spaces.
 
 Shapes: N points, D hidden size.
 """
@@ -26,7 +26,10 @@ Space = tuple[list[ScoredPhrase], NDArray[np.float32]]  # phrases, and vectors o
 
 
 def shows_most(rows: Iterable[Row]) -> Row | None:
-    """Return the document with the most gold keyphrases among its candidates, best with an absent one among them."""
+    """Return the document with the most present gold keyphrases among its candidates; None without documents.
+
+    A document with an absent gold keyphrase among its candidates comes before all others.
+    """
 
     def gold(pair: tuple[Scored, Scored]) -> tuple[int, int]:
         present, absent = (sum(phrase["label"] for phrase in scored["phrases"]) for scored in pair)
@@ -36,16 +39,16 @@ def shows_most(rows: Iterable[Row]) -> Row | None:
 
 
 def embedding_space(document: Document, scored: tuple[Scored, Scored], networks: Networks, *, seed: int) -> list[Point]:
-    """Return the points of one document: extractor space with its mined phrases, reranker space with generated ones.
+    """Return the points of one document: mined phrases in the extractor's space, generated ones in the reranker's.
 
-    A network that embeds no documents (an ablation without contrastive learning, or without a reranker) has no space,
-    and neither has a document with fewer than three phrases.
+    A space has no points if its network embeds no documents (an ablation without contrastive learning, or without a
+    reranker), or if it would show fewer than three phrases.
 
     Args:
         document: The document.
         scored: Its scored phrases, present and absent.
-        networks: Of both stages.
-        seed: Of t-SNE.
+        networks: The networks of both stages.
+        seed: Random seed of t-SNE.
     """
     present, absent = scored
     spaces = {
@@ -57,7 +60,7 @@ def embedding_space(document: Document, scored: tuple[Scored, Scored], networks:
 
 @torch.inference_mode()
 def _extractor_vectors(document: Document, scored: Scored, model: ExtractorGenerator) -> Space | None:
-    """Return the phrases of the document's first window, and the vectors of document and phrases."""
+    """Return the phrases in the document's first window, and the vectors of the document and the phrases."""
     if model.settings.method != "contrastive":
         return None
     (encoded,) = model.tokenizer([document["text"]])
@@ -71,7 +74,7 @@ def _extractor_vectors(document: Document, scored: Scored, model: ExtractorGener
 
 @torch.inference_mode()
 def _reranker_vectors(document: Document, scored: Scored, model: Reranker | None) -> Space | None:
-    """Return the generated phrases, and the vectors of document and phrases."""
+    """Return the generated phrases, and the vectors of the document and the phrases."""
     if model is None or not scored["phrases"]:
         return None
     pad_token_id, device = model.tokenizer.pad_token_id, _device(model)

@@ -17,11 +17,11 @@ Metrics = dict[str, dict[str, float]]
 
 @dataclass(slots=True)
 class Evaluator:
-    """Scores documents one by one and averages them at the end.
+    """Scores documents one by one and averages the scores at the end.
 
     Args:
-        set_name: Goes into the per-document rows.
-        seed: Of the networks; goes into the rows and seeds the bootstrap.
+        set_name: Name of the document set, for the per-document rows.
+        seed: Seed of the networks, for the rows; it is also the random seed of the bootstrap.
         profiles: Names of :data:`simckp.evaluation.profiles.PROFILES`.
     """
 
@@ -34,7 +34,7 @@ class Evaluator:
     _recalls: list[float] = field(default_factory=list)
 
     def score(self, rows: Iterable[tuple[Document, Predicted, Generated]]) -> Iterator[DocumentMetrics]:
-        """Yield one row a document, profile and kind."""
+        """Yield one row per document, profile and kind."""
         for document, predicted, generated in rows:
             self.documents += 1
             self.truncated += predicted["truncated"]
@@ -55,9 +55,14 @@ class Evaluator:
                     yield self._row(document["id"], profile, kind, scores[kind])
 
     def metrics(self, profile: str, *, resamples: int, confidence: float) -> Metrics:
-        """Return the corpus figures of one profile by kind, and the numbers of documents under ``set``.
+        """Return the corpus metrics of one profile by kind, and the numbers of documents under ``set``.
 
-        ``documents`` under a kind counts the documents that its averages are over. ``R@50`` stands under ``absent``.
+        ``documents`` under a kind is the number of documents in its averages. ``R@50`` is under ``absent``.
+
+        Args:
+            profile: One of the evaluator's profiles.
+            resamples: Number of bootstrap resamples.
+            confidence: Confidence level of the intervals.
         """
         metrics: Metrics = {}
         for kind in KINDS:

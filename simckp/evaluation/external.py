@@ -1,4 +1,4 @@
-"""Read the predictions of any system, to score them under the same profiles as our own."""
+"""Read the predictions of any system, to score them under the same profiles as our own predictions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,10 +17,10 @@ def read_predictions(path: Path) -> dict[str, dict[str, list[str]]]:
     A record has an ``id``, and either two lists ``present`` and ``absent`` or one ranked list under ``phrases``,
     ``predictions``, ``keyphrases`` or ``keywords``. The elements are texts, or records with ``phrase`` (or
     ``surface``) and optionally ``kind``. A phrase without a kind counts for both kinds; each profile then keeps it
-    as present if it is in the text, as absent otherwise.
+    as present if it is in the text, and as absent otherwise.
 
     Raises:
-        InputError: A record is not of that shape, or an id stands twice.
+        InputError: A record does not have that form, or an id occurs twice.
     """
     predictions: dict[str, dict[str, list[str]]] = {}
     for row, record in read_records(path, chosen=None, encoding="utf-8"):
@@ -61,7 +61,7 @@ def paired_with_gold(
     """Yield the arguments of :meth:`simckp.evaluation.evaluator.Evaluator.score`.
 
     Raises:
-        InputError: A document has no prediction, or a prediction has the id of no document.
+        InputError: A document has no prediction, or a prediction belongs to no document.
     """
     unused = set(predictions)
     for document in documents:

@@ -25,7 +25,7 @@ _POINTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the picture; ``role`` is document, keyphrase (gold) or candidate (not gold)."""
+    """One point of a t-SNE figure; ``role`` is document, keyphrase (gold) or candidate (not gold)."""
 
     space: str
     role: str
@@ -36,21 +36,21 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A figure: an ``<svg>`` element and its title."""
+    """A figure: its title and its ``<svg>`` element."""
 
     title: str
     svg: str
 
 
 def training_curve(history: pd.DataFrame, *, title: str) -> Curve:
-    """Draw losses and validation F1@M over optimiser steps.
+    """Draw training losses and validation metrics over optimiser steps.
 
     Args:
-        history: A training's CSV files, one below the other: ``step``, and a column a figure. NaN is skipped.
-        title: Below the figure.
+        history: Rows of a training's CSV files, concatenated: ``step``, and one column per figure. NaN is skipped.
+        title: Caption of the figure.
 
     Returns:
-        The figure, the same bytes for the same frame.
+        The figure; the same frame gives the same bytes.
     """
     with _drawing(title) as (figure, sink):
         loss_axes, f1_axes = figure.subplots(1, 2)
@@ -68,11 +68,11 @@ def training_curve(history: pd.DataFrame, *, title: str) -> Curve:
 
 
 def length_figure(curve: pd.DataFrame, *, title: str) -> Curve:
-    """Draw present F1@5 of each set over the longest n-gram that is mined (the paper's Figure 3).
+    """Draw present F1@5 of each set over the maximum length of mined n-grams (the paper's Figure 3).
 
     Args:
-        curve: As of :func:`simckp.evaluation.comparisons.length_curve`.
-        title: Below the figure.
+        curve: Result of :func:`simckp.evaluation.comparisons.length_curve`.
+        title: Caption of the figure.
     """
     with _drawing(title) as (figure, sink):
         axes = figure.subplots()
@@ -88,7 +88,7 @@ def length_figure(curve: pd.DataFrame, *, title: str) -> Curve:
 
 
 def space_figure(points: Sequence[Point], *, title: str) -> Curve:
-    """Draw the t-SNE of one document in both spaces (the paper's Figure 4); keyphrases carry their text."""
+    """Draw the t-SNE of one document in both spaces (the paper's Figure 4); keyphrases are labelled with their text."""
     with _drawing(title, size=_SQUARES_INCHES) as (figure, sink):
         for axes, space in zip(figure.subplots(1, 2), ("extractor", "reranker"), strict=True):
             for role, style in _POINTS.items():
@@ -110,8 +110,8 @@ class _Sink:
 
 @contextmanager
 def _drawing(title: str, *, size: tuple[float, float] = _SIZE_INCHES) -> Iterator[tuple[Any, _Sink]]:
-    """Give an empty figure; behind the block the sink holds its ``<svg>``, the same bytes for the same drawing."""
-    # The object-oriented interface: no global state, no display.
+    """Yield an empty figure; after the block, the sink holds its ``<svg>``. The same drawing gives the same bytes."""
+    # matplotlib's object-oriented interface needs no global state and no display.
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -128,7 +128,7 @@ def _drawing(title: str, *, size: tuple[float, float] = _SIZE_INCHES) -> Iterato
 
 
 def _from_zero(*all_axes: Any) -> None:
-    """Let figures that are never negative start at zero."""
+    """Start the y axis at zero unless a value is negative."""
     for axes in all_axes:
         if not axes.lines or axes.dataLim.y0 >= 0:
             axes.set_ylim(bottom=0, top=None if axes.dataLim.y1 > 0 else 1)

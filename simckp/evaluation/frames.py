@@ -1,8 +1,7 @@
-"""The figures of runs as tidy pandas frames: one row a figure.
+"""The figures of runs as tidy pandas frames, with one row per figure.
 
-``seed`` is int64, ``value``, ``mean`` and ``std`` are float64, every other column holds strings. ``kind`` is
-``present`` or ``absent``, or ``set`` for what is counted over the whole document set. Rows keep the order of what they
-were made from.
+``seed`` is int64; ``value``, ``mean`` and ``std`` are float64; all other columns are strings. ``kind`` is ``present``,
+``absent``, or ``set`` for figures of the whole document set. Rows keep the order of the input.
 """
 
 import json
@@ -18,31 +17,31 @@ def tidy(tree: Mapping[Any, Any], *levels: str) -> pd.DataFrame:
     """Return the numbers of nested mappings as rows.
 
     Args:
-        tree: Mappings, as deep as there are ``levels``.
-        levels: The names of the keys, outermost first.
+        tree: Nested mappings, one level for each name in ``levels``.
+        levels: Names of the levels, outermost first.
 
     Returns:
-        One column a level and ``value``.
+        One column per level, and ``value``.
     """
     types = {"value": "float64"} | ({"seed": "int64"} if "seed" in levels else {})
     return pd.DataFrame(_leaves(tree, len(levels)), columns=[*levels, "value"]).astype(types)
 
 
 def metrics_frame(metrics: Mapping[Any, Any], *levels: str) -> pd.DataFrame:
-    """Return metrics of the shape of ``metrics/<set>-<seed>.json``.
+    """Return metrics with the structure of ``metrics/<set>-<seed>.json`` as rows.
 
     Args:
-        metrics: The files' contents by set and seed, or by other keys (profile, model, experiment).
-        levels: The names of these keys, outermost first; ``set`` and ``seed`` by default.
+        metrics: Contents of the files by set and seed, or by other keys (profile, model, experiment).
+        levels: Names of these keys, outermost first; ``set`` and ``seed`` by default.
 
     Returns:
-        One column a level, ``kind``, ``figure`` (``F1@5``, ``F1@5_low`` ...) and ``value``.
+        One column per level, ``kind``, ``figure`` (``F1@5``, ``F1@5_low`` ...) and ``value``.
     """
     return tidy(metrics, *(levels or ("set", "seed")), "kind", "figure")
 
 
 def thresholds_frame(thresholds: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> pd.DataFrame:
-    """Return the contents of ``metrics/thresholds/<set>-<seed>.json``, by set and seed.
+    """Return the contents of ``metrics/thresholds/<set>-<seed>.json``, by set and seed, as rows.
 
     Returns:
         The columns ``set``, ``seed``, ``kind``, ``method``, ``minimum``, ``figure`` and ``value``.
@@ -52,7 +51,7 @@ def thresholds_frame(thresholds: Mapping[str, Mapping[int, Mapping[str, Any]]]) 
 
 @lru_cache(maxsize=1)
 def paper() -> dict[str, Any]:
-    """Return the paper's numbers that ship with the package."""
+    """Return the paper's numbers, which are part of the package."""
     text = (resources.files("simckp.evaluation") / "paper.json").read_text(encoding="utf-8")
     return json.loads(text)  # type: ignore[no-any-return]
 
@@ -61,7 +60,7 @@ def paper_frame() -> pd.DataFrame:
     """Return the results that the paper reports.
 
     Returns:
-        The columns ``model``, ``set``, ``kind``, ``figure``, ``mean`` and ``std`` (NaN where the paper has none).
+        The columns ``kind``, ``model``, ``set``, ``figure``, ``mean`` and ``std`` (NaN if the paper gives none).
     """
     rows = [(*keys, *mean_and_std) for *keys, mean_and_std in _leaves(paper()["results"], 4)]
     return pd.DataFrame(rows, columns=["kind", "model", "set", "figure", "mean", "std"])
@@ -71,8 +70,8 @@ def over_seeds(figures: pd.DataFrame) -> pd.DataFrame:
     """Average figures over seeds.
 
     Returns:
-        The columns of ``figures`` without ``seed`` and ``value``, ``mean``, and ``std``: the population deviation, NaN
-        for a single seed.
+        The columns of ``figures`` except ``seed`` and ``value``, then ``mean`` and ``std``, the population standard
+        deviation (NaN for a single seed).
     """
     keys = [name for name in figures.columns if name not in ("seed", "value")]
     values = figures.groupby(keys, sort=False)["value"]

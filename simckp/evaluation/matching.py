@@ -13,7 +13,7 @@ _MARKS = frozenset(",.")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What matched: ``*_at_k`` look at the first K predictions only."""
+    """Numbers of gold keyphrases, predictions and matches; ``*_at_k`` count only the first K predictions."""
 
     targets: int
     predictions: int
@@ -24,7 +24,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class DocumentScore:
-    """Precision, recall and F1 of one document and kind; ``counted``: it enters the averages of its profile."""
+    """Precision, recall and F1 of one document and kind; ``counted``: the profile's averages include the document."""
 
     counts: Counts
     counted: bool
@@ -47,14 +47,21 @@ Placed = list[tuple[Stems, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The stems of one document's phrases, each with whether it is in its text."""
+    """The stemmed phrases of one document, each with a flag that is true if the phrase is in the text."""
 
     gold: Placed
     predicted: dict[Kind, Placed]
 
 
 def prepare(text: str, gold: list[str], predicted: dict[Kind, list[str]], stems: Callable[[str], Stems]) -> Prepared:
-    """Stem a document's phrases and look each up in its text; arguments as of :func:`score_document`."""
+    """Stem a document's phrases and look each up in its text.
+
+    Args:
+        text: See :func:`score_document`.
+        gold: See :func:`score_document`.
+        predicted: See :func:`score_document`.
+        stems: Maps a text to its stemmed tokens; see :class:`simckp.evaluation.profiles.Profile`.
+    """
     document = StemmedText(stems(text))
 
     def placed(phrases: Iterable[str]) -> Placed:
@@ -70,10 +77,10 @@ def score_document(
     """Score one document.
 
     Args:
-        text: Title and abstract; decides what is present.
-        gold: Gold keyphrases, of both kinds.
+        text: Title and abstract; a phrase in it is present.
+        gold: Gold keyphrases of both kinds.
         predicted: Predicted phrases of each kind, best first.
-        profile: The way of scoring.
+        profile: The scoring profile.
 
     Returns:
         The score of each kind.
@@ -82,7 +89,7 @@ def score_document(
 
 
 def score_prepared(prepared: Prepared, profile: Profile) -> dict[Kind, DocumentScore]:
-    """Score one document whose phrases were stemmed as the profile does."""
+    """Score one document whose phrases were already stemmed with the profile's stemmer."""
 
     def of_kind(phrases: Iterable[tuple[Stems, bool]], wanted: bool) -> dict[Stems, None]:
         return {
@@ -117,7 +124,7 @@ def _score(counts: Counts, profile: Profile) -> DocumentScore:
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
-    """Return F1; 0 if both are 0."""
+    """Return F1, the harmonic mean of precision and recall; 0 if both are 0."""
     total = precision + recall
     return 2.0 * precision * recall / total if total else 0.0
 

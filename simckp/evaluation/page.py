@@ -18,7 +18,7 @@ from simckp.text import scoring_key
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of text; ``score`` is that of the best keyphrase over it, None outside keyphrases."""
+    """A piece of text; ``score`` is that of the best keyphrase that covers it, None outside keyphrases."""
 
     text: str
     score: float | None
@@ -27,7 +27,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase as it is listed."""
+    """An absent keyphrase in the list of predictions."""
 
     surface: str
     score: float
@@ -47,7 +47,7 @@ class Example:
 
 
 def example(document: Document, predicted: Predicted) -> Example:
-    """Prepare a document for the page: present keyphrases as marked pieces of text, absent ones as a list."""
+    """Prepare a document for the page: present keyphrases are marked in the text, absent ones are listed."""
     gold = {scoring_key(phrase) for phrase in document["keyphrases"]}
     predicted_keys = {scoring_key(phrase["surface"]) for phrase in predicted["phrases"]}
     marks = [
@@ -72,11 +72,12 @@ def example(document: Document, predicted: Predicted) -> Example:
 def segments(text: str, marks: Iterable[tuple[int, int, float, bool]]) -> list[Segment]:
     """Split a text where keyphrases start and end.
 
+    If several occurrences cover a piece of text, a correct one takes precedence, then the one with the best score.
+    Neighbouring pieces are joined if all of them are correct, or all wrong.
+
     Args:
         text: The text.
-        marks: Start, end, score and correctness of each occurrence; occurrences may overlap. Over a piece that
-            several cover the correct ones win, then the best score; neighbouring pieces that are all correct, or all
-            wrong, are joined.
+        marks: Start, end, score and correctness of each occurrence; occurrences may overlap.
     """
     ordered = sorted(marks)
     borders = sorted({0, len(text), *(mark[0] for mark in ordered), *(mark[1] for mark in ordered)})
@@ -89,7 +90,7 @@ def segments(text: str, marks: Iterable[tuple[int, int, float, bool]]) -> list[S
 
 
 def _joined(run: list[Segment]) -> Segment:
-    """Join neighbouring pieces that look the same; the best score stands for all."""
+    """Join neighbouring pieces that look the same; the joined piece has the best score."""
     scores = [piece.score for piece in run if piece.score is not None]
     return Segment("".join(piece.text for piece in run), max(scores, default=None), run[0].correct)
 
@@ -103,7 +104,7 @@ def render_html(
     profile: str,
     facts: dict[str, Any],
 ) -> str:
-    """Return the page; tables by title. Every text is escaped, and nothing is loaded from elsewhere."""
+    """Return the page; ``tables`` are by title. All text is escaped, and the page loads nothing from elsewhere."""
     source = (resources.files("simckp.evaluation") / "report.html.jinja").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     return template.render(

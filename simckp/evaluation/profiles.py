@@ -1,4 +1,4 @@
-"""The published ways of scoring, by name. Numbers of different profiles are not comparable."""
+"""The published ways of scoring, by name; numbers of different profiles are not comparable."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class Profile:
     """One way of scoring.
 
     Attributes:
-        name: As users name it.
-        stems: Text to stemmed tokens.
-        precision_at_k: Divide by ``k`` always, or by the number of predictions if it is smaller.
-        corpus_f1: F1 of the mean precision and mean recall, or the mean of the documents' F1.
-        without_targets: Documents without a gold phrase of the kind are left out, or count as 0.
-        pooled: Present and absent predictions are one list, split by what is in the text; otherwise a phrase
-            predicted under the wrong kind is dropped.
-        drops_marks: Phrases with a token "," or "." are dropped.
+        name: Name of the profile.
+        stems: Maps a text to its stemmed tokens.
+        precision_at_k: ``k`` divides by K always, ``min`` by the number of predictions if that is smaller.
+        corpus_f1: ``of_means`` is F1 of mean precision and mean recall, ``mean`` is the mean of the documents' F1.
+        without_targets: Documents without a gold keyphrase of the kind are ``left_out``, or count as ``zero``.
+        pooled: Whether present and absent predictions are pooled and then split by whether they are in the text;
+            otherwise a phrase predicted under the wrong kind is dropped.
+        drops_marks: Whether phrases with a token "," or "." are dropped.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Profile:
 
 
 def white_space_stems(text: str) -> tuple[str, ...]:
-    """Return stems of white-space tokens; marks at a word's edge become tokens, marks inside it stay.
+    """Return the stems of white-space tokens; punctuation at the edges of a word is split off, inside it is kept.
 
-    The scripts that split at white space expect text whose sentence marks were already separated; on such text this
-    is a plain split.
+    The published scripts that split at white space expect text whose punctuation was already separated; on such text
+    this is a plain split.
     """
     return tuple(chain.from_iterable(map(_split_edges, text.lower().split())))
 

@@ -13,12 +13,12 @@ def set_statistics(documents: Iterable[Document]) -> dict[str, float]:
     """Return the figures of Table 1 for one set.
 
     Returns:
-        ``documents``; ``keyphrases_mean`` and ``keyphrases_std`` per document (population deviation);
-        ``words_mean`` per keyphrase; ``absent_percent`` of all keyphrases; ``text_words_mean`` per document. All 0
-        for an empty set.
+        ``documents``; ``keyphrases_mean`` and ``keyphrases_std`` (population standard deviation) per document;
+        ``words_mean`` per keyphrase; ``absent_percent``, the percentage of keyphrases that are absent;
+        ``text_words_mean`` per document. All are 0 for an empty set.
     """
     columns = ["keyphrases", "absent", "keyphrase_words", "text_words"]
-    counts = pd.DataFrame(_counts(documents), columns=columns, dtype="int64")  # one row a document
+    counts = pd.DataFrame(_counts(documents), columns=columns, dtype="int64")  # one row per document
     total = counts.sum()
     per_keyphrase = total / total["keyphrases"]
     figures = {

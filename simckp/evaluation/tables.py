@@ -1,4 +1,4 @@
-"""Tables of results beside the paper's, as frames, and how a frame is printed in Markdown and HTML."""
+"""Tables of our results next to the paper's, as frames, and their rendering in Markdown and HTML."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from simckp.evaluation.frames import over_seeds, paper, paper_frame
 FIGURES = ("F1@5", "F1@M")
 OURS = "this run"
 MISSING = "–"
-# The figures of a document set: their headers and decimals.
+# Header and number of decimals of each statistic of a document set.
 _STATISTICS = {
     "documents": ("documents", 0),
     "keyphrases_mean": ("#KP mean", 2),
@@ -25,43 +25,43 @@ _STATISTICS = {
 
 
 def notation(mean: float, std: float = math.nan) -> str:
-    """Return a mean and its deviation over seeds as the paper writes them: ``0.427_1`` is 0.427 ± 0.001."""
+    """Return a mean and its standard deviation over seeds in the paper's notation: ``0.427_1`` is 0.427 ± 0.001."""
     return f"{mean:.3f}" if math.isnan(std) else f"{mean:.3f}_{round(1000 * std)}"
 
 
 def with_interval(values: Mapping[str, float], figure: str) -> str:
-    """Return a figure with its bootstrap interval; nothing if it is NaN."""
+    """Return a figure with its bootstrap interval as text; an empty text if the figure is NaN."""
     if math.isnan(values[figure]):
         return ""
     return f"{values[figure]:.3f} ({values[figure + '_low']:.3f} to {values[figure + '_high']:.3f})"
 
 
 def pivot(figures: pd.DataFrame, values: str, *, rows: Sequence[str], header: Sequence[str]) -> pd.DataFrame:
-    """Return a column for each figure.
+    """Return a table with one column per figure.
 
     Args:
-        figures: One row a cell, with the column ``header`` for the name of the cell's column.
-        values: The column with the cells.
-        rows: The columns that name a row; they come first.
-        header: The other columns, in order; a column of which there are no cells is NaN.
+        figures: One row per cell of the table; the column ``header`` names the cell's column.
+        values: The column with the contents of the cells.
+        rows: The columns that identify a row of the table; they come first in it.
+        header: The other columns of the table, in order; a column without cells is NaN.
     """
     table = figures.pivot_table(index=list(rows), columns="header", values=values, aggfunc="first", sort=False)
     return table.reindex(columns=list(header)).rename_axis(columns=None).reset_index()
 
 
 def seed_table(figures: pd.DataFrame, *, rows: Sequence[str], header: Sequence[str]) -> pd.DataFrame:
-    """Return :func:`pivot` of figures with ``mean`` and ``std``, both in one cell."""
+    """Return :func:`pivot` of figures with ``mean`` and ``std``, which share one cell."""
     text = [notation(mean, std) for mean, std in zip(figures["mean"], figures["std"], strict=True)]
     return pivot(figures.assign(text=text), "text", rows=rows, header=header).fillna(MISSING)
 
 
 def result_tables(metrics: pd.DataFrame, systems: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return one table a kind, by title: our results, those of other systems, the paper's for sets of the same name.
+    """Return one table per kind, by title: our results, those of other systems, the paper's for sets of the same name.
 
     Args:
-        metrics: As of :func:`simckp.evaluation.frames.metrics_frame`.
-        systems: Other systems on the same document sets: ``model``, ``set``, ``kind``, ``figure``, ``value``. A
-            system without absent keyphrases is left out of their table.
+        metrics: Result of :func:`simckp.evaluation.frames.metrics_frame`.
+        systems: Results of other systems on the same document sets, with the columns ``model``, ``set``, ``kind``,
+            ``figure`` and ``value``. A system without absent keyphrases is not in the table of absent keyphrases.
     """
     ours = over_seeds(metrics).assign(model=OURS)
     figures = pd.concat([ours, systems.rename(columns={"value": "mean"}), paper_frame()])
@@ -79,7 +79,7 @@ def threshold_table(thresholds: pd.DataFrame) -> pd.DataFrame:
     """Return F1@M of every threshold, with and without the best-five rule, and of the oracle.
 
     Args:
-        thresholds: As of :func:`simckp.evaluation.frames.thresholds_frame`.
+        thresholds: Result of :func:`simckp.evaluation.frames.thresholds_frame`.
     """
     figures = over_seeds(thresholds[thresholds["figure"] == "F1@M"])
     figures["header"] = figures["set"] + " " + figures["kind"] + " F1@M"
@@ -89,11 +89,11 @@ def threshold_table(thresholds: pd.DataFrame) -> pd.DataFrame:
 
 
 def interval_table(metrics: pd.DataFrame, *, confidence: float) -> pd.DataFrame:
-    """Return F1 with its bootstrap interval (of the first seed), ``R@50`` and how many documents count.
+    """Return F1 and ``R@50`` of the first seed with bootstrap intervals, and the numbers of documents.
 
     Args:
-        metrics: As of :func:`simckp.evaluation.frames.metrics_frame`.
-        confidence: Of the intervals, for example 0.95.
+        metrics: Result of :func:`simckp.evaluation.frames.metrics_frame`.
+        confidence: Confidence level of the intervals, for example 0.95.
     """
     first = metrics[metrics["seed"] == metrics["seed"].iloc[0]]
     figures = first.pivot(index=["set", "kind"], columns="figure", values="value")
@@ -111,10 +111,10 @@ def interval_table(metrics: pd.DataFrame, *, confidence: float) -> pd.DataFrame:
 
 
 def statistics_table(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Return the statistics of each set, the paper's Table 1 in brackets where it has the set.
+    """Return the statistics of each set, followed by those of the paper's Table 1 in brackets if it has the set.
 
     Args:
-        statistics: One row a set, named by the index, with the figures of
+        statistics: One row per set, named by the index, with the figures of
             :func:`simckp.evaluation.statistics.set_statistics`.
     """
     published = pd.DataFrame(paper()["statistics"]).T.reindex(index=statistics.index, columns=list(_STATISTICS))
@@ -131,7 +131,7 @@ def profile_table(profiles: pd.DataFrame) -> pd.DataFrame:
     """Return F1 under every profile; numbers of different profiles are not comparable.
 
     Args:
-        profiles: With the columns ``set``, ``profile``, ``kind``, ``figure`` and ``value``.
+        profiles: A frame with the columns ``set``, ``profile``, ``kind``, ``figure`` and ``value``.
     """
     header = [f"{kind} {figure}" for kind in KINDS for figure in FIGURES]
     figures = profiles.assign(header=profiles["kind"] + " " + profiles["figure"])
@@ -139,9 +139,10 @@ def profile_table(profiles: pd.DataFrame) -> pd.DataFrame:
 
 
 def html_table(table: pd.DataFrame) -> str:
-    """Return an escaped ``<table>``: numbers with three decimals, deviations as subscripts.
+    """Return an escaped ``<table>``: numbers have three decimals, standard deviations are subscripts.
 
-    Only tables of models mark their first row, which has our results; the others have the class ``plain``.
+    Tables with a column ``model`` get the class ``models``, whose first row, with our results, is highlighted; other
+    tables get the class ``plain``.
     """
     html = table.map(_cell).to_html(index=False, border=0, classes="models" if "model" in table.columns else "plain")
     html = re.sub(r"<td>(\d\.\d{3})_(\d+)</td>", r"<td>\1<sub>\2</sub></td>", html)
@@ -149,10 +150,10 @@ def html_table(table: pd.DataFrame) -> str:
 
 
 def markdown_table(table: pd.DataFrame) -> str:
-    """Return a GitHub Markdown table: the first column to the left, numbers with three decimals, ``|`` escaped."""
+    """Return a GitHub Markdown table: first column left-aligned, numbers with three decimals, ``|`` escaped."""
     align = ("left", *["right"] * (len(table.columns) - 1))
     cells = table.map(_cell).replace(r"\|", r"\\|", regex=True).rename(columns=lambda name: name.replace("|", r"\|"))
-    # tabulate would read 0.427_1 as a number.
+    # With number parsing, tabulate would read 0.427_1 as a number.
     return str(cells.to_markdown(index=False, colalign=align, disable_numparse=True))
 
 

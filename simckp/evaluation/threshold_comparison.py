@@ -1,4 +1,4 @@
-"""Compare the thresholds of all methods on the same scores, and each document's best one as the upper bound."""
+"""Compare the thresholds of all methods on the same scores, with each document's best threshold as upper bound."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,15 +34,15 @@ def compare_thresholds(
         rows: Documents with their scored phrases of each kind.
         thresholds: All rows of the thresholds data set.
         profile: One of :data:`simckp.evaluation.profiles.PROFILES`.
-        minimum: Of the best-five rule.
-        resamples: Of the bootstrap.
-        confidence: Of its intervals.
-        seed: Of the resampling.
+        minimum: Minimum number of keyphrases of the best-five rule.
+        resamples: Number of bootstrap resamples.
+        confidence: Confidence level of the intervals.
+        seed: Random seed of the resampling.
 
     Returns:
-        By kind, method and minimum (``"0"`` and ``str(minimum)``) the figures of
-        :func:`simckp.evaluation.bootstrap.corpus_metrics`, and ``predicted``: the mean number of phrases a document.
-        The method ``oracle`` (minimum 0) takes the threshold with the best F1 of each document.
+        By kind, method and minimum (``"0"`` and ``str(minimum)``): the figures of
+        :func:`simckp.evaluation.bootstrap.corpus_metrics`, and ``predicted``, the mean number of phrases per document.
+        The method ``oracle`` (minimum 0) uses the threshold with the best F1 for each document.
     """
     scoring = PROFILES[profile]
     by_kind: dict[str, list[Threshold]] = defaultdict(list)
@@ -70,7 +70,7 @@ def compare_thresholds(
 
 
 def _counts(scored: Scored, thresholds: Sequence[Threshold], minimum: int) -> Mapping[Rule, int]:
-    """Return how many phrases each rule predicts."""
+    """Return the number of phrases that each rule predicts."""
     ranked = ranking(scored)
     counts = {
         (threshold["method"], least): count_selected(ranked.scores, threshold=value, minimum=least)

@@ -1,4 +1,4 @@
-"""The paper's ablations of stage 1 (Table 5): other ways to score candidates on the same encoder, or none.
+"""The paper's ablations of stage 1 (Table 5): other ways to score candidates with the same encoder, or no scoring.
 
 Shapes: B documents, T tokens, D hidden size, S spans, C candidates (flat over the batch), P tokens of all
 spans, K tags.
@@ -22,7 +22,7 @@ OUTSIDE, BEGIN, INSIDE = range(3)
 
 
 class BinaryClassifier(ExtractorGenerator):
-    """``CL => BinaryClf``: is a phrase embedding that of a keyphrase?"""
+    """``CL => BinaryClf``: a binary classifier decides whether a phrase embedding belongs to a keyphrase."""
 
     def add_heads(self, width: int) -> None:
         """Add the phrase projection and a classifier."""
@@ -55,13 +55,13 @@ class BinaryClassifier(ExtractorGenerator):
 
 
 class SequenceLabeller(ExtractorGenerator):
-    """``CL => SeqLabel``: a BiLSTM-CRF over the token states tags B, I and O.
+    """``CL => SeqLabel``: a BiLSTM-CRF over the token states predicts BIO tags.
 
-    The two directions of the LSTM have half of the hidden size each.
+    Each direction of the LSTM has half of the hidden size.
     """
 
     def add_heads(self, width: int) -> None:
-        """Add LSTM, emission layer and CRF."""
+        """Add the LSTM, the emission layer and the CRF."""
         self.lstm = nn.LSTM(width, width // 2, batch_first=True, bidirectional=True)
         self.emission = nn.Linear(2 * (width // 2), INSIDE + 1)
         self.crf = CRF(INSIDE + 1, batch_first=True)
@@ -76,7 +76,7 @@ class SequenceLabeller(ExtractorGenerator):
 
     @staticmethod
     def tags(shape: torch.Size, candidates: Candidates, gold_C: Tensor) -> Tensor:
-        """Return the BIO tag of every token, shape (B, T); where gold spans overlap, the longer one is tagged."""
+        """Return the BIO tag of every token, shape (B, T); of overlapping gold spans, the longer one is tagged."""
         tags_BT = torch.full(shape, OUTSIDE, dtype=torch.long)
         gold_S = gold_C.index_select(0, candidates.candidate_S)
         columns = (candidates.document_S, candidates.start_S, candidates.end_S)
@@ -87,10 +87,10 @@ class SequenceLabeller(ExtractorGenerator):
         return tags_BT.to(gold_C.device)
 
     def scores(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> Tensor:
-        """Return the probability that a candidate is tagged, shape (C,): that of its best occurrence.
+        """Return the probability that a candidate is tagged: the maximum over its occurrences, shape (C,).
 
-        An occurrence's is the smallest marginal probability of its tags: B at its first token, I within, and no I
-        behind it; an upper bound of the exact one.
+        The probability of an occurrence is the smallest marginal probability of its tags: B at the first token, I at
+        the others, and no I after the last. It is an upper bound of the exact joint probability.
         """
         marginal_BTK = self._marginals(self._emissions(hidden_BTD, attention_mask_BT), attention_mask_BT.bool())
         flat_RK, width = marginal_BTK.flatten(0, 1), hidden_BTD.shape[1]
@@ -106,7 +106,11 @@ class SequenceLabeller(ExtractorGenerator):
         return nothing_C.scatter_reduce(0, candidates.candidate_S, smallest_S, "amax")
 
     def _marginals(self, emissions_BTK: Tensor, real_BT: Tensor) -> Tensor:
-        """Return each token's tag probabilities, (B, T, K): one-hot tags minus the likelihood's gradient, any tags."""
+        """Return the marginal tag probabilities of each token, shape (B, T, K).
+
+        The gradient of the log-likelihood of any tag sequence with respect to the emissions is its one-hot tags minus
+        the marginals.
+        """
         with torch.inference_mode(False), torch.enable_grad():
             emissions = emissions_BTK.clone().detach().requires_grad_(True)
             tags_BT = torch.zeros(emissions.shape[:2], dtype=torch.long, device=emissions.device)
@@ -123,7 +127,7 @@ class SequenceLabeller(ExtractorGenerator):
         gold_C: Tensor,
         count: float | None = None,
     ) -> Tensor:
-        """Return the negative log-likelihood of the gold tags per token, mean over the batch's tokens."""
+        """Return the negative log-likelihood of the gold tags, divided by the number of tokens of the batch."""
         tags_BT = self.tags(attention_mask_BT.shape, candidates, gold_C)
         emissions = self._emissions(hidden_BTD, attention_mask_BT)
         likelihood = self.crf(emissions, tags_BT, mask=attention_mask_BT.bool())
@@ -135,7 +139,7 @@ class SequenceLabeller(ExtractorGenerator):
 
 
 class GeneratorAlone(ExtractorGenerator):
-    """``w/o CL``: the decoder learns present keyphrases too, and no candidate is scored."""
+    """``w/o CL``: the decoder also learns present keyphrases, and no candidate is scored."""
 
     extracts = False
 
@@ -143,7 +147,7 @@ class GeneratorAlone(ExtractorGenerator):
         """Add nothing."""
 
     def scores(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> Tensor:
-        """Refuse: there are no scores.
+        """Raise an error, since this network scores no candidates.
 
         Raises:
             SimCKPError: Always.
@@ -151,5 +155,5 @@ class GeneratorAlone(ExtractorGenerator):
         raise SimCKPError("this network was trained with extractor.method=generation: it scores no candidates")
 
     def extraction_terms(self, batch: Mapping[str, Any]) -> int:
-        """Return 0."""
+        """Return 0, since there is no extraction loss."""
         return 0

@@ -1,6 +1,6 @@
-"""Stage 1's examples: documents as tokens, candidates as token spans, targets of the decoder.
+"""Examples of stage 1: documents as tokens, candidates as token spans, targets of the decoder.
 
-Words and sub-words are aligned by character offset, so no word ever fails to align.
+Words and sub-word tokens are aligned by character offset, so every word within the model's length is aligned.
 
 Shapes: T tokens, S spans, C candidates of one document.
 """
@@ -24,16 +24,16 @@ class ExtractionExample:
     """One document with its candidates as token spans.
 
     Attributes:
-        input_ids: Shape (T,).
+        input_ids: Token ids of the document, shape (T,).
         span_start: First token of each span, shape (S,).
-        span_end: Token after the last of each span, shape (S,).
-        span_candidate: Candidate of each span, shape (S,).
+        span_end: Token after the last token of each span, shape (S,).
+        span_candidate: Index of each span's candidate, shape (S,).
         candidate: Position of each kept candidate in the record's phrases, shape (C,).
-        label: Whether it is a gold keyphrase, bool, shape (C,).
+        label: Whether each candidate is a gold keyphrase, bool, shape (C,).
         targets: Number of present gold keyphrases, mined or not.
         decoder_labels: Keyphrases to generate, joined by the separator, then end of sequence; empty if there are none.
-        truncated: Whether the text was longer than the model.
-        unscored: Candidates left out since no occurrence lies within the model's length.
+        truncated: Whether the text is longer than the model reads.
+        unscored: Number of candidates left out because no occurrence is within the model's length.
     """
 
     input_ids: Integers
@@ -54,10 +54,10 @@ def token_spans(encoded: EncodedText, starts: Integers, ends: Integers) -> tuple
     Args:
         encoded: The tokenised text.
         starts: First character of each span, shape (S,).
-        ends: Character after the last of each span, shape (S,).
+        ends: Character after the last character of each span, shape (S,).
 
     Returns:
-        First token, token after the last, and whether the whole span lies within the tokens; each (S,).
+        The first token, the token after the last one, and whether the tokens cover the whole span; each (S,).
     """
     real = np.flatnonzero(encoded.ends > encoded.starts)
     if not len(real):
@@ -67,22 +67,22 @@ def token_spans(encoded: EncodedText, starts: Integers, ends: Integers) -> tuple
     whole = (first < last) & (starts >= encoded.begin)
     if encoded.truncated:
         whole &= ends <= encoded.reach
-    # Tokens of white space may stand between real ones; they belong to the span that they stand in.
+    # Tokens of white space have empty ranges and may be between real tokens; those inside a span belong to it.
     token_first = real[np.minimum(first, len(real) - 1)]
     token_last = real[np.maximum(last, 1) - 1] + 1
     return token_first.astype(np.int32), token_last.astype(np.int32), whole
 
 
 def merge_overlaps(starts: Integers, ends: Integers, owners: Integers) -> tuple[Integers, Integers, Integers]:
-    """Split token spans of the same owner so that they do not overlap; their union stays the same.
+    """Shorten overlapping token spans of the same owner so that they do not overlap; their union stays the same.
 
     Args:
         starts: First token of each span, shape (S,); sorted within each owner, owners ascending.
-        ends: Token after the last, shape (S,).
-        owners: Candidate of each span, shape (S,).
+        ends: Token after the last token of each span, shape (S,).
+        owners: Index of each span's candidate, shape (S,).
 
     Returns:
-        The same three arrays without spans that became empty.
+        The same three arrays, without the spans that became empty.
     """
     if len(starts) < 2:
         return starts, ends, owners
@@ -98,7 +98,7 @@ def merge_overlaps(starts: Integers, ends: Integers, owners: Integers) -> tuple[
 def extraction_example(
     encoded: EncodedText, phrases: list[Candidate], *, targets: int, decoder_labels: Integers
 ) -> ExtractionExample:
-    """Place the candidates of a document on its tokens; those beyond the model's length are left out and counted."""
+    """Map the candidates of a document to token spans; those beyond the model's length are left out and counted."""
     counts = [len(phrase["spans"]) for phrase in phrases]
     flat = [(span["start"], span["end"]) for phrase in phrases for span in phrase["spans"]]
     characters = np.asarray(flat, dtype=np.int32).reshape(-1, 2)
@@ -129,13 +129,13 @@ def extraction_examples(
     max_target_tokens: int,
     generate_present: bool = False,
 ) -> Iterator[ExtractionExample]:
-    """Yield one example per document, to learn from.
+    """Yield one training example per document.
 
     Args:
         rows: Documents with their candidates.
-        tokenizer: Of the network; longer texts are truncated.
-        max_target_tokens: Longest target of the decoder.
-        generate_present: Whether the present keyphrases stand before the absent ones in the decoder's target.
+        tokenizer: The network's tokenizer; it truncates longer texts.
+        max_target_tokens: Maximum length of the decoder's target.
+        generate_present: Whether the decoder's target has the present keyphrases before the absent ones.
     """
     for document, mined in rows:
         (encoded,) = tokenizer([document["text"]])
@@ -153,7 +153,7 @@ def extraction_examples(
 def window_examples(
     rows: Iterable[tuple[Document, Mined]], tokenizer: Tokenizer, *, overlap: int | None
 ) -> Iterator[list[ExtractionExample]]:
-    """Yield the windows of each document as examples that are to be scored, not learnt from."""
+    """Yield the windows of each document as examples for scoring, without a target of the decoder."""
     no_target = np.zeros(0, dtype=np.int32)
     for document, mined in rows:
         yield [
@@ -163,20 +163,20 @@ def window_examples(
 
 
 def count_present(mined: Mined) -> int:
-    """Return the number of gold keyphrases that stand in the text, mined or not."""
+    """Return the number of present gold keyphrases, mined or not."""
     return len(mined["present_targets"]) + len(mined["missed_targets"])
 
 
 def collate(examples: list[ExtractionExample], *, pad_token_id: int) -> Batch:
-    """Return a batch as :meth:`simckp.extraction.extractor.ExtractorGenerator.forward` takes it.
+    """Return a batch in the form of the arguments of :meth:`simckp.extraction.extractor.ExtractorGenerator.forward`.
 
-    Candidates stay flat over the batch: nothing is padded for them.
+    Candidates are flat over the batch, without padding.
     """
     input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id)
     labels, _ = pad([example.decoder_labels for example in examples], IGNORED_LABEL)
     sizes = [len(example.candidate) for example in examples]
     spans = [len(example.span_start) for example in examples]
-    # Candidates are numbered within their document; here, over the batch.
+    # Candidates are numbered within their document; in the batch they are numbered over all documents.
     first_candidate = np.repeat(np.cumsum([0, *sizes[:-1]]), spans)
     return {
         "input_ids": input_ids,

@@ -29,19 +29,19 @@ SETTINGS_FILE = "extractor.json"
 
 
 class ExtractorGenerator(nn.Module):
-    """The network of section 4.2, with its tokenizer and the lengths that it reads and writes.
+    """The network of section 4.2, with its tokenizer and settings.
 
-    :mod:`simckp.extraction.ablations` has the paper's other ways to score; :mod:`simckp.extraction.loading` makes and
-    loads all of them.
+    :mod:`simckp.extraction.ablations` has the paper's other ways to score candidates;
+    :mod:`simckp.extraction.loading` creates and loads all of them.
 
     Args:
         backbone: An encoder-decoder.
-        tokenizer: Of the backbone, cutting at ``settings.max_source_tokens``.
+        tokenizer: Tokenizer of the backbone; it truncates at ``settings.max_source_tokens``.
         settings: Pooling, temperature, negatives, lengths.
         contrastive_weight: Lambda of eq. 5.
     """
 
-    extracts = True  # whether the network scores candidates; a generator alone does not
+    extracts = True  # whether the network scores candidates; GeneratorAlone does not
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ExtractorGenerator(nn.Module):
         self.add_heads(int(backbone.get_encoder().config.hidden_size))
 
     def add_heads(self, width: int) -> None:
-        """Add the layers above the backbone: the two projections of eq. 2, ``width`` to ``width``."""
+        """Add the layers on top of the backbone: the two projections of eq. 2, ``width`` to ``width``."""
         self.document, self.phrase = Projection(width), Projection(width)
 
     def forward(
@@ -76,17 +76,17 @@ class ExtractorGenerator(nn.Module):
         Args:
             input_ids: Documents, shape (B, T).
             attention_mask: 1 for real tokens, shape (B, T).
-            labels: Target tokens of the decoder, padded with -100; a document without a target has only those; (B, L).
+            labels: Target tokens of the decoder, padded with -100, shape (B, L); all -100 for a document without one.
             candidates: Token spans of the batch's candidates.
             gold: Whether a candidate is a gold keyphrase, bool, shape (C,).
-            counts: What each loss term is divided by, if not by this batch's own :meth:`loss_counts`.
+            counts: Divisor of each loss term; by default this batch's own :meth:`loss_counts`.
         """
         counts = counts or {}
         hidden_BTD = self.encode(input_ids, attention_mask)
         mle = self.likelihood_loss(hidden_BTD, attention_mask, labels, counts.get("mle"))
         if not self.extracts:
             return {"loss": mle, "mle": mle}
-        # The heads stay in float32 under mixed precision: similarities are divided by a temperature of 0.1.
+        # The heads run in float32 even under mixed precision: the temperature of 0.1 magnifies errors of similarities.
         with torch.autocast(hidden_BTD.device.type, enabled=False):
             extraction = self.extraction_loss(hidden_BTD, attention_mask, candidates, gold, counts.get("extraction"))
         return {"loss": mle + self.contrastive_weight * extraction, "mle": mle, "extraction": extraction}  # eq. 5
@@ -105,7 +105,7 @@ class ExtractorGenerator(nn.Module):
         return self.document(pooled_BD), self.phrase(pooled_CD)
 
     def scores(self, hidden_BTD: Tensor, attention_mask_BT: Tensor, candidates: Candidates) -> Tensor:
-        """Return ``sim()`` of eq. 3, the cosine similarity of each candidate to its document; (C,), float32."""
+        """Return ``sim()`` of eq. 3: the cosine similarity of each candidate to its document, shape (C,), float32."""
         document_BD, phrase_CD = self.embed(hidden_BTD, attention_mask_BT, candidates)
         return paired_cosine(document_BD.index_select(0, candidates.document_C), phrase_CD)
 
@@ -143,10 +143,10 @@ class ExtractorGenerator(nn.Module):
     def likelihood_loss(
         self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor, count: float | None = None
     ) -> Tensor:
-        """Eq. 4: return the decoder's loss on the documents that have a target, a scalar; 0 if none has."""
+        """Eq. 4: return the decoder's loss on the documents that have a target, a scalar; 0 if there are none."""
         with_target_B = (labels_BL != IGNORED_LABEL).any(dim=1)
         if not with_target_B.any():
-            # One token that does not count, so that optimiser and processes see a gradient in every step.
+            # One ignored token, so that the optimiser and all processes see a gradient in every step.
             labels_BL = labels_BL.new_full((len(labels_BL), 1), IGNORED_LABEL)
             with_target_B[0] = True
         # The decoder runs only for documents that have a target.
@@ -166,16 +166,16 @@ class ExtractorGenerator(nn.Module):
         return shifted_BL.masked_fill(shifted_BL == IGNORED_LABEL, int(config.pad_token_id))
 
     def loss_counts(self, batch: Mapping[str, Any]) -> dict[str, int]:
-        """Return how many terms each loss of a batch sums over, by the loss's name."""
+        """Return the number of terms that each loss of a batch sums over, by the name of the loss."""
         targets = int((batch["labels"] != IGNORED_LABEL).any(dim=1).sum())
         return {"mle": targets, "extraction": self.extraction_terms(batch)}
 
     def extraction_terms(self, batch: Mapping[str, Any]) -> int:
-        """Return how many terms :meth:`extraction_loss` sums over: the batch's positives, or its documents."""
+        """Return the number of terms of :meth:`extraction_loss`: the batch's positives, or its documents."""
         return int(batch["gold"].sum()) if self.settings.reduction == "mean" else len(batch["input_ids"])
 
     def decoder_parameters(self) -> list[nn.Parameter]:
-        """Return the weights of the decoder and its output layer that the encoder does not share."""
+        """Return the parameters of the decoder and the output layer that are not shared with the encoder."""
         shared = {id(parameter) for parameter in self.backbone.get_encoder().parameters()}
         return [parameter for parameter in self.backbone.parameters() if id(parameter) not in shared]
 
@@ -184,7 +184,7 @@ class ExtractorGenerator(nn.Module):
         return [self.backbone]
 
     def heads(self) -> nn.ModuleDict:
-        """Return the layers above the backbone."""
+        """Return the layers on top of the backbone."""
         return nn.ModuleDict({name: part for name, part in self.named_children() if name != "backbone"})
 
     def save(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Make and load the networks of stage 1, the paper's and those of its ablations."""
+"""Create and load the networks of stage 1: the paper's network and those of its ablations."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def new_extractor(
     decoder_layers: int | None,
     contrastive_weight: float = 0.3,
 ) -> ExtractorGenerator:
-    """Return an untrained network of stage 1 on a pretrained backbone.
+    """Return an untrained network of stage 1 with a pretrained backbone.
 
     Args:
         backbone: A hub id, a local folder, or ``minilm``.
@@ -35,7 +35,7 @@ def new_extractor(
         contrastive_weight: Lambda of eq. 5.
 
     Raises:
-        SimCKPError: The backbone cannot be loaded, or does not read ``settings.max_source_tokens``.
+        SimCKPError: The backbone cannot be loaded, or reads fewer than ``settings.max_source_tokens`` tokens.
     """
     tokenizer = load_tokenizer(backbone)
     network = load_seq2seq(backbone, tokenizer, decoder_layers=decoder_layers)
@@ -46,10 +46,10 @@ def new_extractor(
 
 
 def load_extractor(folder: Path) -> ExtractorGenerator:
-    """Return a trained network of stage 1, as :meth:`ExtractorGenerator.save` wrote it, in evaluation mode.
+    """Return a trained network of stage 1 that :meth:`ExtractorGenerator.save` wrote, in evaluation mode.
 
     Raises:
-        SimCKPError: The folder is not such a one.
+        SimCKPError: The folder does not hold the settings or tokenizer of such a network.
     """
     settings = read_settings(folder / SETTINGS_FILE, ExtractorSettings)
     tokenizer = Tokenizer(load_tokenizer(str(folder)), settings.max_source_tokens)

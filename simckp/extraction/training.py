@@ -32,20 +32,20 @@ def train_extractor(
 ) -> Trained:
     """Train stage 1 (eq. 5) on documents with their candidates.
 
-    Documents that give the decoder no target (those without absent keyphrases, unless ``params.decoder_targets`` is
-    ``all``) train the extractor only; ``params.documents`` = ``with_absent`` leaves them out, as the authors' code
-    does.
+    Documents without a target of the decoder (those without absent keyphrases, unless ``params.decoder_targets`` is
+    ``all``) train only the extractor. With ``params.documents`` = ``with_absent`` they are left out, as in the authors'
+    code.
 
     Args:
-        training: Documents with their candidates.
-        validation: The same of the validation set.
-        params: The recipe.
-        run: What is not part of it.
+        training: Training documents with their candidates.
+        validation: Validation documents with their candidates.
+        params: Hyper-parameters of the stage.
+        run: Settings that are not hyper-parameters, such as seed and folder.
         contrastive_weight: Lambda of eq. 5.
-        max_words: Words of the longest random negative.
+        max_words: Maximum number of words in a random negative.
 
     Raises:
-        SimCKPError: The backbone cannot be loaded, or there is nothing to learn from.
+        SimCKPError: The backbone cannot be loaded, or there is no training document.
     """
     transformers.set_seed(run.seed)
     model = new_extractor(
@@ -82,7 +82,7 @@ def train_extractor(
 def _likelihood(
     network: nn.Module, examples: list[ExtractionExample], batch: Callable[[list[Any]], dict[str, Any]]
 ) -> Validation:
-    """Validate a network that only generates: the mean log-likelihood of a target token (eq. 4)."""
+    """Validate a network that only generates: the mean of eq. 4 over documents, with the sign reversed."""
     device = next(network.parameters()).device
     total, count = 0.0, 0
     for positions in by_length([len(example.input_ids) for example in examples], _LIKELIHOOD_BATCH):

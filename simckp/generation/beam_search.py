@@ -1,10 +1,9 @@
-"""Beam search that finds the hypotheses of ``transformers``' search (``early_stopping=False``), only faster.
+"""Beam search with the same hypotheses as the search of ``transformers`` (``early_stopping=False``), but faster.
 
-Differences in how, none in what: the beams of a document share the encoder's keys and values; the first step has
-one row a document; the best continuations are looked for block by block of the vocabulary; a document that cannot
-improve any more leaves the batch.
+It is faster because the beams of a document share the encoder's keys and values, the first step has one row per
+document, the best continuations are searched by blocks of the vocabulary, and finished documents leave the batch.
 
-Shapes: B documents, K beams, W rows a document (1 at first, then K), R = B * W rows, C = 2 * K continuations,
+Shapes: B documents, K beams, W rows per document (1 at first, then K), R = B * W rows, C = 2 * K continuations,
 L tokens (start token included), V vocabulary.
 """
 
@@ -15,14 +14,15 @@ from torch import Tensor
 
 from simckp.generation.decoder import VOCABULARY_BLOCK, StepDecoder
 
+# The score of what must not be chosen. It is finite because it is multiplied by masks, and 0 * -inf is NaN.
 _NEVER = -1.0e9
-# Within these no exponential that counts was lost below or above the range of float32.
+# If a sum of exponentials is between these, no term that matters has underflowed or overflowed in float32.
 _SMALLEST_SUM, _LARGEST_SUM = 1.0e-20, 1.0e30
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One beam: token ids without special tokens at the ends, and its length-normalised log-probability."""
+    """One beam: its token ids without start and end token, and its length-normalised log-probability."""
 
     token_ids: list[int]
     log_prob: float
@@ -30,15 +30,15 @@ class Sequence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
-    """How to search.
+    """Settings of a search.
 
     Attributes:
-        beams: K; as many sequences are returned.
-        max_new_tokens: Longest sequence, the end token included.
-        no_repeat_ngram: Length of the n-grams of which none may come twice in a sequence; 0 allows all.
-        length_penalty: Exponent of the length by which a sequence's log-probability is divided.
+        beams: Number of beams K, which is also the number of sequences returned.
+        max_new_tokens: Maximum length of a sequence, including the end token.
+        no_repeat_ngram: Length of the n-grams that may not occur twice in a sequence; 0 allows all.
+        length_penalty: A sequence's log-probability is divided by its length to this power.
         start: Token that every sequence starts with.
-        end: Token that ends one.
+        end: Token that ends a sequence.
     """
 
     beams: int
@@ -51,14 +51,14 @@ class Search:
 
 @dataclass(slots=True)
 class _Beams:
-    """Tokens (B, K, L) and scores (B, K) of a set of beams; ``whole`` says which are finished sequences."""
+    """Tokens (B, K, L) and scores (B, K) of a set of beams; ``whole`` (B, K) is true for finished sequences."""
 
     tokens: Tensor
     scores: Tensor
     whole: Tensor
 
     def keep_best(self, tokens_BCL: Tensor, scores_BC: Tensor, whole_BC: Tensor) -> None:
-        """Take the K best of these and those given."""
+        """Keep the K best of the present beams and the new ones."""
         self.scores, chosen_BK = torch.topk(torch.cat([self.scores, scores_BC], dim=1), self.scores.shape[1])
         self.whole = torch.cat([self.whole, whole_BC], dim=1).gather(1, chosen_BK)
         self.tokens = _take(torch.cat([self.tokens, tokens_BCL], dim=1), chosen_BK)
@@ -73,10 +73,10 @@ def beam_search(hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, searc
     """Return the K best sequences of each document, best first.
 
     Args:
-        hidden_BTD: The encoder's states, shape (B, T, D).
+        hidden_BTD: Hidden states of the encoder, shape (B, T, D).
         mask_BT: 1 for real tokens, shape (B, T).
-        decoder: Of the same network.
-        search: See the class.
+        decoder: Decoder of the same network.
+        search: Settings of the search.
     """
     running = _Running(hidden_BTD, mask_BT, decoder, search)
     for position in range(search.max_new_tokens):
@@ -86,7 +86,7 @@ def beam_search(hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, searc
 
 
 class _Running:
-    """A search under way: ``documents`` are the positions of those that are not done, ``results`` has the others."""
+    """A search in progress: ``documents`` has the positions of the unfinished ones, ``results`` the finished ones."""
 
     def __init__(self, hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search) -> None:
         self._decoder, self._search = decoder, search
@@ -99,24 +99,29 @@ class _Running:
         scores = torch.full(shape, _NEVER, device=hidden_BTD.device)
         whole = torch.zeros(shape, dtype=torch.bool, device=hidden_BTD.device)
         self._finished = _Beams(tokens, scores, whole)
+        # One open beam per document: all beams begin with the start token, so K of them would do the same work K times.
         self._open = _Beams(tokens[:, :1], torch.zeros_like(scores[:, :1]), whole[:, :1])
 
     def advance(self, position: int) -> None:
-        """Add one token to every open beam; finished sequences and documents are set apart."""
+        """Add one token to every open beam, and set finished sequences and documents aside."""
         search, last = self._search, position + 1 == self._search.max_new_tokens
         logits_RV = self._decoder(self._open.tokens[..., position].flatten(), position, self._state)
         scratch_RV = self._scratch_RV[: len(logits_RV)]
         scores_BC, parent_BC, token_BC = _continuations(logits_RV, scratch_RV, self._open, position, search)
         tokens_BCL = _take(self._open.tokens, parent_BC)
         tokens_BCL[..., position + 1] = token_BC
+        # In the last step every sequence counts as finished, since it cannot go on.
         ends_BC = torch.ones_like(token_BC, dtype=torch.bool) if last else token_BC == search.end
+        # As in transformers, a sequence finishes only if it is among the K best continuations. The search looks at
+        # 2 * K of them because at most K can end (one per beam), so K are always left to go on.
         whole_BC = ends_BC.clone()
         whole_BC[:, search.beams :] = False
         length_factor = float(position + 1) ** search.length_penalty
         self._finished.keep_best(tokens_BCL, (scores_BC / length_factor).masked_fill(~whole_BC, _NEVER), whole_BC)
         self._open.scores, chosen_BK = torch.topk(scores_BC + ends_BC * _NEVER, search.beams)
         self._open.tokens = _take(tokens_BCL, chosen_BK)
-        # A document whose best open beam scores below its worst finished one is done.
+        # As in transformers, a document is done once it has K finished sequences and its best open beam, normalised by
+        # the present length, does not score above the worst of them.
         hopeful_B = self._open.scores[:, 0] / length_factor > self._finished.scores.amin(dim=1)
         open_B = (~self._finished.whole.all(dim=1) | hopeful_B) & (not last)
         width = len(logits_RV) // len(self.documents)
@@ -124,7 +129,7 @@ class _Running:
         self._go_on((parent_BC.gather(1, chosen_BK) + first_row_B1), open_B, position + 1)
 
     def _go_on(self, row_BK: Tensor, open_B: Tensor, length: int) -> None:
-        """Let each open beam continue the state of its row; documents that are done leave with their result."""
+        """Give each open beam the decoder state of its parent row; finished documents leave the batch."""
         flags = open_B.tolist()
         for at, document in enumerate(self.documents):
             if not flags[at]:
@@ -148,14 +153,14 @@ def _take(tokens_BCL: Tensor, chosen_BK: Tensor) -> Tensor:
 def _continuations(
     logits_RV: Tensor, scratch_RV: Tensor, running: _Beams, position: int, search: Search
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return score, parent beam and token of the C best continuations of each document, best first, each (B, C).
-
-    A block of the vocabulary whose best token is not among the C best of its kind holds none of the C best tokens.
-    """
+    """Return score, parent beam and token of the C best continuations of each document, best first, each (B, C)."""
     documents, width = running.scores.shape
     logits_RV = logits_RV.float()
+    # As in transformers, repeats are banned after normalisation, so banned tokens keep their share of the probability.
     total_BW = _log_sum_exp(logits_RV, scratch_RV).view(documents, width)
     _ban_repeats(logits_RV, running.tokens[..., : position + 1].flatten(0, 1), search.no_repeat_ngram)
+    # The C best tokens are all in the C blocks with the best maxima: for every token of another block there are C
+    # maxima at least as good. So one cheap pass finds the blocks, and topk runs on C blocks instead of W * V tokens.
     blocks_BNV = logits_RV.view(documents, -1, VOCABULARY_BLOCK)
     best_BWN = blocks_BNV.amax(dim=-1).view(documents, width, -1)
     best_BN = (best_BWN - total_BW[..., None] + running.scores[..., None]).view(documents, -1)
@@ -173,10 +178,10 @@ def _continuations(
 
 
 def _log_sum_exp(logits_RV: Tensor, scratch_RV: Tensor) -> Tensor:
-    """Return the logarithm of the sum of exponentials of each row, shape (R,).
+    """Return the log-sum-exp of each row, shape (R,).
 
-    Logits of a trained network are small: then the exponentials are summed as they are, in a buffer that is there, at
-    half the price of the general way.
+    The logits of a trained network are small enough to sum their exponentials directly, without subtracting the
+    maximum. With a preallocated buffer this takes half the time; other logits take the general way.
     """
     torch.exp(logits_RV, out=scratch_RV)
     total_R = scratch_RV.sum(dim=-1)
@@ -186,7 +191,7 @@ def _log_sum_exp(logits_RV: Tensor, scratch_RV: Tensor) -> Tensor:
 
 
 def _ban_repeats(logits_RV: Tensor, tokens_RL: Tensor, size: int) -> None:
-    """Make every token impossible, in place, that would complete an n-gram the row already has."""
+    """Set the logits of tokens that would repeat an n-gram of their row to ``-inf``, in place."""
     length = tokens_RL.shape[1]
     if not size or length < size:
         return
@@ -197,7 +202,7 @@ def _ban_repeats(logits_RV: Tensor, tokens_RL: Tensor, size: int) -> None:
 
 
 def _sequences(tokens_KL: Tensor, scores_K: Tensor, end: int) -> list[Sequence]:
-    found = []
+    sequences = []
     for tokens, score in zip(tokens_KL[:, 1:].tolist(), scores_K.tolist(), strict=True):
-        found.append(Sequence(tokens[: tokens.index(end)] if end in tokens else tokens, score))
-    return found
+        sequences.append(Sequence(tokens[: tokens.index(end)] if end in tokens else tokens, score))
+    return sequences

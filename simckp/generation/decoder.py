@@ -1,10 +1,11 @@
-"""One step of a decoder for all beams of a document at once, on the weights of a BART or BERT decoder.
+"""A decoder that advances all beams by one token, with the weights of a BART or BERT decoder.
 
-The beams of a document share the encoder's keys and values, which are computed once; only the state of
-self-attention is held per beam. Both families are the same network (Vaswani et al. 2017, norm after each block).
+The beams of a document share the encoder's keys and values, which are computed once; only the keys and values of
+self-attention are stored per beam. Both families are the same network (Vaswani et al. 2017, layer norm after each
+block).
 
-Shapes: B documents, K beams, R = B * K rows, T source tokens, L new tokens, H heads, D hidden size, V vocabulary
-(filled up to a multiple of :data:`VOCABULARY_BLOCK` with tokens of probability 0).
+Shapes: B documents, K beams, R = B * K rows (B in the first step), N layers, T source tokens, L new tokens, H heads,
+D hidden size, V vocabulary (padded to a multiple of :data:`VOCABULARY_BLOCK` with tokens of probability 0).
 """
 
 import copy
@@ -24,10 +25,10 @@ Precision = Literal["float32", "bfloat16", "int8"]
 
 
 class QuantisedLinear(nn.Module):
-    """A linear layer with 8-bit weights (one scale a row) and activations (one scale a call), on the CPU.
+    """A linear layer with 8-bit weights (one scale per row) and activations (one scale per call), on the CPU.
 
     Raises:
-        SimCKPError: This build of torch has no such kernels.
+        SimCKPError: This build of torch has no 8-bit kernels.
     """
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -49,13 +50,14 @@ class QuantisedLinear(nn.Module):
 
 @dataclass(slots=True)
 class State:
-    """What the steps of a search share.
+    """Buffers that the steps of a search share.
 
     Attributes:
-        cross: Keys and values of the encoder for each layer, each (B, H, T, D/H).
-        cross_mask: Added to the attention scores, (B, 1, 1, T); None where nothing is padded.
+        cross: Keys and values of the encoder states for each layer, each (B, H, T, D/H).
+        cross_mask: Added to the attention scores, (B, 1, 1, T); None if no token is padding.
         own: Keys and values of the tokens so far for each layer, (N, 2, L, R, D).
-        spare: A second buffer like ``own``, which takes turns with it: fresh memory would cost more than the copy.
+        spare: A second buffer like ``own``; the two take turns, because allocating memory would cost more than the
+            copy.
         logits: Buffer of the output layer, (B * K, V).
     """
 
@@ -66,33 +68,37 @@ class State:
     logits: Tensor
 
     def select_rows(self, rows_R: Tensor, length: int) -> None:
-        """Let each row go on from another row's first ``length`` tokens; rows may appear several times or not."""
+        """Give each row the first ``length`` tokens of the row in ``rows_R``; a row may be used many times or never."""
         if len(rows_R) != self.spare.shape[3]:
             self.spare = self.own.new_empty(*self.own.shape[:3], len(rows_R), self.own.shape[4])
+        # L comes before R in the layout, so the tokens so far are one contiguous slice and the rest is not copied.
         for old, new in zip(self.own.flatten(0, 1), self.spare.flatten(0, 1), strict=True):
             torch.index_select(old[:length], 1, rows_R, out=new[:length])
         self.own, self.spare = self.spare, self.own
 
     def select_documents(self, documents_B: Tensor) -> None:
-        """Keep only these documents' keys and values."""
+        """Keep only the encoder's keys and values of these documents."""
         self.cross = [(keys[documents_B], values[documents_B]) for keys, values in self.cross]
         self.cross_mask = None if self.cross_mask is None else self.cross_mask[documents_B]
 
 
 class Layer(nn.Module):
-    """A decoder layer, its projections of query, key and value joined into one.
+    """A decoder layer.
 
     Args:
-        parts: The layer's modules: ``own_`` (self-attention) and ``cross_`` with ``query``, ``key``, ``value``, ``out``
-            and ``norm``; ``inner``, ``activation``, ``outer`` and ``last_norm`` of the feed-forward network.
+        parts: The layer's modules by name. Self-attention (``own_``) and cross-attention (``cross_``) have ``query``,
+            ``key``, ``value``, ``out`` and ``norm``; the feed-forward network has ``inner``, ``activation``, ``outer``
+            and ``last_norm``.
         heads: Number of attention heads.
-        convert: Exchanges a linear layer for one of another precision.
+        convert: Replaces a linear layer by one of another precision.
     """
 
     def __init__(self, parts: dict[str, Any], heads: int, convert: Callable[[nn.Linear], nn.Module]) -> None:
         super().__init__()
         self.heads = heads
+        # Not converted to 8 bits: it runs only once per document, so that would save little time.
         self.cross_kv = _joined(parts["cross_key"], parts["cross_value"])
+        # One product for query, key and value: with few rows, three separate calls would take longer.
         self.own_qkv = convert(_joined(*(parts[f"own_{name}"] for name in ("query", "key", "value"))))
         self.own_out, self.own_norm = convert(parts["own_out"]), parts["own_norm"]
         self.cross_query = convert(parts["cross_query"])
@@ -116,6 +122,7 @@ class Layer(nn.Module):
         own_RD = self._attend(query_RD[:, None], keys_RHLd, values_RHLd, None)[:, 0]
         hidden_RD = self.own_norm(hidden_RD + self.own_out(own_RD))
 
+        # The beams of a document are K queries to the same keys, which therefore need not be repeated K times.
         keys_BHTd, values_BHTd = state.cross[index]
         query_BKD = self.cross_query(hidden_RD).view(len(keys_BHTd), -1, hidden_RD.shape[1])
         cross_RD = self._attend(query_BKD, keys_BHTd, values_BHTd, state.cross_mask).flatten(0, 1)
@@ -136,12 +143,12 @@ class StepDecoder(nn.Module):
     """A decoder that advances all rows by one token.
 
     Args:
-        embed: Tokens (R,) and their position to hidden states (R, D).
-        layers: Of the network.
-        transform: Hidden states to what the output layer takes.
-        output: That layer, D to V.
-        bridge: Applied to the encoder's states first.
-        convert: Exchanges a linear layer for one of another precision.
+        embed: Maps tokens (R,) and their position to hidden states (R, D).
+        layers: The decoder's layers.
+        transform: Maps the last hidden states to the input of the output layer.
+        output: The output layer, D to V.
+        bridge: Maps the encoder's states to the input of cross-attention.
+        convert: Replaces a linear layer by one of another precision.
     """
 
     def __init__(
@@ -158,12 +165,13 @@ class StepDecoder(nn.Module):
         self.embed, self.layers, self.transform, self.bridge = embed, nn.ModuleList(layers), transform, bridge
         self.output = convert(output)
         self.vocabulary = output.out_features
-        # Tokens from here on fill up the last block. A bias of nothing else is not worth a pass over the logits.
+        # Tokens from here on only fill up the last block. If all other biases are zero, none is added: the forward pass
+        # then sets the logits of the filling tokens, which saves a pass over all logits.
         self.real = int((output.bias > IMPOSSIBLE).sum())
         self.biased = bool(output.bias[: self.real].any())
 
     def start(self, hidden_BTD: Tensor, mask_BT: Tensor, *, length: int, beams: int) -> State:
-        """Return the state before the first of at most ``length`` tokens, one row a document."""
+        """Return the state before the first of at most ``length`` tokens, with one row per document."""
         hidden_BTD = self.bridge(hidden_BTD)
         mask = None
         if not mask_BT.all():
@@ -179,9 +187,9 @@ class StepDecoder(nn.Module):
         )
 
     def forward(self, tokens_R: Tensor, position: int, state: State) -> Tensor:
-        """Return the logits of the token after ``tokens_R``, which stands at ``position``; shape (R, V).
+        """Return the logits of the tokens that follow ``tokens_R``, which are at ``position``; shape (R, V).
 
-        They are valid until the next call.
+        They are valid until the next call, which may reuse the buffer.
         """
         hidden_RD = self.embed(tokens_R, position)
         for index, layer in enumerate(self.layers):
@@ -198,11 +206,14 @@ class StepDecoder(nn.Module):
 
 
 def step_decoder(backbone: Any, precision: Precision) -> StepDecoder | None:
-    """Return the decoder of an encoder-decoder in this form, or None if its architecture is not known here.
+    """Return the decoder of a network as a :class:`StepDecoder`, or None if its architecture is not supported.
 
     Args:
-        backbone: A ``transformers`` encoder-decoder in evaluation mode; float32 weights are shared, not copied.
-        precision: ``int8`` is for the CPU.
+        backbone: A ``transformers`` encoder-decoder in evaluation mode.
+        precision: Precision of the weights; ``int8`` works on the CPU only.
+
+    Raises:
+        SimCKPError: ``int8`` is chosen and the network is not on the CPU, or this torch has no 8-bit kernels.
     """
     parts = _PARTS.get(type(getattr(backbone, "decoder", None)).__name__) or _PARTS.get(type(backbone).__name__)
     if parts is None:
@@ -210,6 +221,7 @@ def step_decoder(backbone: Any, precision: Precision) -> StepDecoder | None:
     if precision == "int8" and backbone.device.type != "cpu":
         raise SimCKPError("generation.precision: int8 is for the CPU; use bfloat16 on a GPU")
     decoder = parts(backbone, QuantisedLinear if precision == "int8" else _unchanged)
+    # Most weights are shared with the backbone, so they are copied before they are converted in place.
     return copy.deepcopy(decoder).to(torch.bfloat16) if precision == "bfloat16" else decoder
 
 
@@ -318,7 +330,7 @@ def _joined(*linears: nn.Linear) -> nn.Linear:
 
 
 def _filled_up(weight_VD: Tensor, bias_V: Tensor) -> nn.Linear:
-    """Return the output layer with tokens of probability 0 added up to a whole number of blocks."""
+    """Return the output layer, padded with tokens of probability 0 to a whole number of blocks."""
     missing = -len(weight_VD) % VOCABULARY_BLOCK
     weight = functional.pad(weight_VD.detach(), (0, 0, 0, missing))
     return _linear(weight, functional.pad(bias_V.detach(), (0, missing), value=IMPOSSIBLE))

@@ -1,4 +1,4 @@
-"""Overgenerate absent keyphrases: a wide beam, all its sequences, every unique phrase (section 4.3).
+"""Overgenerate absent keyphrases: collect every unique phrase of all sequences of a wide beam search (section 4.3).
 
 Shapes: B documents, T source tokens, K beams, L new tokens.
 """
@@ -36,12 +36,12 @@ _SECONDS_BETWEEN_LOGS = 60.0
 
 
 class Overgenerator:
-    """Searches with one network; what the search needs of it is prepared once.
+    """Generates phrases with one network, whose decoder is prepared once.
 
     Args:
         model: A trained extractor-generator in evaluation mode.
-        settings: Beams and lengths.
-        overlap: Tokens that two windows of a long document share; None truncates the document.
+        settings: Settings of the search, such as beams, lengths and precision.
+        overlap: Number of tokens that two windows of a long document share; None truncates the document.
     """
 
     def __init__(self, model: ExtractorGenerator, settings: Generation, *, overlap: int | None = None) -> None:
@@ -52,14 +52,15 @@ class Overgenerator:
         start = config.decoder_start_token_id
         self._start = int(model.backbone.config.decoder_start_token_id if start is None else start)
         known = step_decoder(model.backbone, settings.precision) if len(self._ends) == 1 else None
-        # Twice as many continuations as beams are looked at; a vocabulary must have them.
+        # The beam search looks at twice as many continuations as beams; the vocabulary must have more tokens than that.
         self._decoder = known if known is not None and len(model.tokenizer) > 2 * settings.beams else None
         self._speed = _SpeedLog()
 
     def __call__(self, documents: list[Document]) -> list[Generated]:
-        """Return the unique phrases that the beams of each document hold, in the order of the documents.
+        """Return the unique phrases in the beams of each document, in the order of the documents.
 
-        Their texts are read; their keyphrases give the labels. The beams of a document's windows are ranked together.
+        The keyphrases of the documents are used only for the labels. The beams of a document's windows are ranked
+        together.
         """
         windows = [
             (position, window)
@@ -67,7 +68,7 @@ class Overgenerator:
             for window in self._model.tokenizer.windows(document["text"], self._overlap)
         ]
         beams: list[list[Sequence]] = [[] for _ in documents]
-        truncated = {position: window.truncated for position, window in windows}  # of each document's last window
+        truncated = {position: window.truncated for position, window in windows}  # the last window's value remains
         for batch in by_length([len(window.input_ids) for _, window in windows], self._settings.batch_size):
             for index, sequences in zip(batch, self.search([windows[index][1] for index in batch]), strict=True):
                 beams[windows[index][0]] += sequences
@@ -82,7 +83,11 @@ class Overgenerator:
 
     @torch.inference_mode()
     def search(self, batch: list[EncodedText]) -> list[list[Sequence]]:
-        """Return the K best sequences of each document, best first."""
+        """Return the K best sequences of each encoded text, best first.
+
+        Raises:
+            SimCKPError: The backbone has no fast decoder, and the precision is not float32 or there is only one beam.
+        """
         device = next(self._model.parameters()).device
         ids_BT, mask_BT = pad([text.input_ids for text in batch], self._model.tokenizer.pad_token_id)
         ids_BT, mask_BT = ids_BT.to(device), mask_BT.to(device)
@@ -106,7 +111,7 @@ class Overgenerator:
         return sequences
 
     def _search_with_transformers(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> list[list[Sequence]]:
-        """Search with any encoder-decoder that ``transformers`` knows."""
+        """Search with ``generate`` of ``transformers``, which supports any encoder-decoder."""
         if self._settings.precision != "float32":
             message = "generation.precision: backbones other than BART and BERT pairs generate in float32 only"
             raise SimCKPError(message)
@@ -137,13 +142,13 @@ class Overgenerator:
         ]
 
     def _body(self, ids: list[int]) -> list[int]:
-        """Cut the start token and everything from the end token on."""
+        """Remove the start token, and everything from the end token on."""
         stop = next((index for index, token in enumerate(ids[1:], start=1) if token in self._ends), len(ids))
         return ids[1:stop]
 
 
 class _SpeedLog:
-    """Logs once a minute how many documents a second were searched."""
+    """Logs the number of documents per second, at most once a minute."""
 
     def __init__(self) -> None:
         self._documents, self._seconds, self._logged = 0, 0.0, 0.0
@@ -157,7 +162,7 @@ class _SpeedLog:
 
 @lru_cache(maxsize=1)
 def _loaded(folder: Path, settings: Generation, overlap: int | None) -> Overgenerator:
-    """Keep the network of a worker process from piece to piece."""
+    """Cache the network of a worker process, so that it is loaded once for all pieces."""
     return Overgenerator(load_extractor(folder).to(best_device()), settings, overlap=overlap)
 
 
@@ -169,12 +174,12 @@ def overgenerate(
 
 
 def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Tokenizer) -> list[GeneratedPhrase]:
-    """Split beams at the separator and return each phrase once (by stems), best rank first.
+    """Split beams at the separator and return each phrase once (compared by stems), best rank first.
 
     Args:
         beams: Sequences, best first.
-        document: Decides what is present, and what is a gold keyphrase.
-        tokenizer: Turns ids into text.
+        document: Its text decides which phrases are present, its keyphrases give the labels.
+        tokenizer: Decodes token ids.
     """
     text = StemmedText(stems(document["text"]))
     gold = set(map(scoring_key, document["keyphrases"]))

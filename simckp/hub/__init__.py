@@ -1,1 +1,1 @@
-"""The model hub: public document sets, and what can go wrong there."""
+"""The model hub: public document sets and error handling."""

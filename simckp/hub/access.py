@@ -1,4 +1,4 @@
-"""What can go wrong with the model hub, said in one sentence."""
+"""Turn errors of the model hub into one sentence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from simckp.errors import SimCKPError
 
 
 def is_offline() -> bool:
-    """Say whether the user forbids to ask the hub (``HF_HUB_OFFLINE``)."""
+    """Return whether the user has switched off access to the hub (``HF_HUB_OFFLINE``)."""
     from huggingface_hub import constants
 
     return bool(constants.HF_HUB_OFFLINE)
@@ -15,14 +15,14 @@ def is_offline() -> bool:
 
 @contextmanager
 def hub_errors(failure: str) -> Iterator[None]:
-    """Turn what the hub's library raises into one sentence that begins with ``failure``.
+    """Turn exceptions of the hub's library into one sentence that begins with ``failure``.
 
     Raises:
-        SimCKPError: The hub refuses, does not have it, or cannot be reached.
+        SimCKPError: The hub refuses the request, does not have the item, or cannot be reached.
     """
     from huggingface_hub import errors
 
-    # HTTPError is that of the HTTP library in use, which differs between versions.
+    # errors.HTTPError is the class of the HTTP library in use, which differs between versions.
     possible = (errors.HTTPError, errors.HFValidationError, OSError)  # type: ignore[attr-defined]
     try:
         yield

@@ -1,4 +1,4 @@
-"""Public keyphrase sets of the model hub: what they are called there, and whom to cite."""
+"""Public keyphrase sets on the model hub: where they are, and whom to cite."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ _YUAN = "Yuan et al. (2020). One size does not fit all: generating and evaluatin
 
 @dataclass(frozen=True, slots=True)
 class PublicSet:
-    """A set of documents with keyphrases on the hub; size and licence are asked of the hub.
+    """A set of documents with keyphrases on the hub; the hub itself tells its size and licence.
 
     Attributes:
-        name: What ``simckp data fetch`` calls it.
-        repository: Of the hub, among data sets.
-        folder: In the repository; empty for its root.
+        name: Name of the set for ``simckp data fetch``.
+        repository: Id of the data set repository on the hub.
+        folder: Folder in the repository; empty for its root.
         citation: Whom to cite for the documents.
     """
 
@@ -31,8 +31,8 @@ class PublicSet:
 
 _MEMRAY, _TALN, _MIDAS = "memray/keyphrase", "taln-ls2n", "midas"
 PUBLIC_SETS = {
-    found.name: found
-    for found in (
+    entry.name: entry
+    for entry in (
         PublicSet("kp20k", _MEMRAY, "kp20k", _MENG),
         PublicSet("inspec", _MEMRAY, "inspec", _HULTH),
         PublicSet("krapivin", _MEMRAY, "krapivin", _KRAPIVIN),

@@ -1,4 +1,4 @@
-"""Download public keyphrase sets from the model hub, checked by the sums that the hub names."""
+"""Download public keyphrase sets from the model hub and verify them by the hub's checksums."""
 
 import json
 import shutil
@@ -18,13 +18,13 @@ _SUFFIXES = {".json", ".jsonl"}
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of the hub.
+    """A file on the hub.
 
     Attributes:
-        path: In its repository.
-        bytes: Its size.
-        algorithm: ``sha256`` for large files, ``git`` (SHA-1 of Git's blob) for others.
-        digest: By that algorithm, in hexadecimal digits.
+        path: Path in its repository.
+        bytes: Size in bytes.
+        algorithm: ``sha256`` for large files, ``git`` (SHA-1 of the Git blob) for others.
+        digest: Checksum by that algorithm, in hexadecimal digits.
     """
 
     path: str
@@ -33,19 +33,19 @@ class RemoteFile:
     digest: str
 
     def is_whole(self, path: Path) -> bool:
-        """Say whether ``path`` is this file, by its sum (that of Git is against damage, not against malice)."""
+        """Return whether ``path`` has this file's checksum (Git's SHA-1 detects damage, but not tampering)."""
         from huggingface_hub.utils.sha import git_hash, sha_fileobj
 
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            found = git_hash(file.read()) if self.algorithm == "git" else sha_fileobj(file).hex()
-        return found == self.digest
+            digest = git_hash(file.read()) if self.algorithm == "git" else sha_fileobj(file).hex()
+        return digest == self.digest
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the hub says of a set before it is downloaded."""
+    """What the hub tells about a set before it is downloaded."""
 
     wanted: PublicSet
     revision: str
@@ -54,7 +54,7 @@ class Offer:
 
     @property
     def bytes(self) -> int:
-        """The size of all files."""
+        """The total size of all files in bytes."""
         return sum(file.bytes for file in self.files)
 
 
@@ -62,7 +62,7 @@ def public_set(name: str) -> PublicSet:
     """Return a set of the catalogue.
 
     Raises:
-        SimCKPError: It has none of that name.
+        SimCKPError: The catalogue has no set of that name.
     """
     if name not in PUBLIC_SETS:
         raise SimCKPError(f"unknown set {name!r}; there are {', '.join(PUBLIC_SETS)}")
@@ -70,7 +70,7 @@ def public_set(name: str) -> PublicSet:
 
 
 def ask_hub(wanted: PublicSet, revision: str | None = None) -> Offer:
-    """Ask the hub (``HF_ENDPOINT``, ``HF_TOKEN``) for a set's files, their sizes and sums, and the licence.
+    """Ask the hub (``HF_ENDPOINT``, ``HF_TOKEN``) for a set's files, their sizes and checksums, and the licence.
 
     Raises:
         SimCKPError: The hub cannot be reached, or has no such repository or files.
@@ -78,31 +78,31 @@ def ask_hub(wanted: PublicSet, revision: str | None = None) -> Offer:
     from huggingface_hub import HfApi
 
     with hub_errors(f"{wanted.name}: {wanted.repository} cannot be fetched"):
-        found = HfApi().dataset_info(wanted.repository, revision=revision, files_metadata=True)
-    files = [_remote_file(sibling) for sibling in found.siblings or [] if _is_data(wanted, sibling.rfilename)]
+        info = HfApi().dataset_info(wanted.repository, revision=revision, files_metadata=True)
+    files = [_remote_file(sibling) for sibling in info.siblings or [] if _is_data(wanted, sibling.rfilename)]
     if not files:
         raise SimCKPError(f"{wanted.repository}: no file like {wanted.folder or '.'}/train.json in this repository")
-    named = getattr(found.card_data, "license", None) or "not stated"
+    named = getattr(info.card_data, "license", None) or "not stated"
     licence = named if isinstance(named, str) else ", ".join(map(str, named))
-    return Offer(wanted, str(found.sha), licence, files)
+    return Offer(wanted, str(info.sha), licence, files)
 
 
 def fetch(offer: Offer, folder: Path, *, report: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Download what is offered; whole files that are there already stay.
+    """Download the files of an offer; files that are already complete are kept.
 
-    The hub's library (2.4) takes a broken connection up where it broke. Of what arrives over HTTP it compares the size,
-    not the sum, so each file's sum is compared here.
+    The hub's library (2.4) resumes an interrupted download. It compares only the size of what arrives over HTTP, so
+    this function also compares each file's checksum.
 
     Args:
-        offer: From :func:`ask_hub`.
-        folder: Of the set; gets the files and ``fetched.json``, which says where they come from.
-        report: Told the name of each file that is whole.
+        offer: Result of :func:`ask_hub`.
+        folder: Folder of the set, for the files and ``fetched.json``, which records where they come from.
+        report: Called with the name of each verified file.
 
     Returns:
         The files.
 
     Raises:
-        SimCKPError: A download fails, or a file is not what the hub said; it is deleted then.
+        SimCKPError: A download fails, or a file has another checksum; such a file is deleted.
     """
     from huggingface_hub import hf_hub_download
 
@@ -133,10 +133,10 @@ def fetch(offer: Offer, folder: Path, *, report: Callable[[str], None] = lambda 
 
 
 def check_fetched(folder: Path) -> list[Path]:
-    """Return the files of a set that was fetched before, after a look at their sums; no network is needed.
+    """Return the files of a set that was fetched before, after comparing their checksums; no network is needed.
 
     Raises:
-        SimCKPError: The set was not fetched, or a file is not what it was.
+        SimCKPError: The set was not fetched, or a file is missing or was changed.
     """
     try:
         files = [RemoteFile(**file) for file in json.loads((folder / FETCHED).read_text(encoding="utf-8"))["files"]]

@@ -1,1 +1,1 @@
-"""What both networks share: backbones, tokens, pooling, losses, training."""
+"""Code that the networks of both stages share: backbones, tokens, pooling, losses, training."""

@@ -26,10 +26,10 @@ PACKAGED = "minilm"
 
 
 def locate(name: str) -> str:
-    """Return what ``from_pretrained`` takes for a backbone's name.
+    """Return the hub id or folder that ``from_pretrained`` needs for a backbone's name.
 
     Raises:
-        SimCKPError: ``minilm`` is named and its package is not installed.
+        SimCKPError: The name is ``minilm`` and its package is not installed.
     """
     if name != PACKAGED:
         return name
@@ -48,12 +48,12 @@ def _from_pretrained(loader: Any, name: str, **options: Any) -> Any:
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """Return the fast tokenizer of a backbone, with ``<sep>`` as one token; it must give offsets.
+    """Return the fast tokenizer of a backbone, with ``<sep>`` as one token; slow tokenizers give no offsets.
 
-    Special tokens that stand in a text (``<sep>``, ``[SEP]``, ``</s>``) are read as the text they are.
+    Special tokens that occur in a text (``<sep>``, ``[SEP]``, ``</s>``) are tokenised as ordinary text.
 
     Raises:
-        SimCKPError: It cannot be loaded or is not a fast one.
+        SimCKPError: The tokenizer cannot be loaded or is not a fast tokenizer.
     """
     tokenizer: PreTrainedTokenizerBase = _from_pretrained(AutoTokenizer, name)
     if not tokenizer.is_fast:
@@ -67,7 +67,7 @@ def load_encoder(name: str) -> PreTrainedModel:
     """Return an encoder: an encoder-only backbone, or the encoder of an encoder-decoder.
 
     Raises:
-        SimCKPError: It cannot be loaded.
+        SimCKPError: The backbone cannot be loaded.
     """
     model = _from_pretrained(AutoModel, name)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
@@ -76,13 +76,14 @@ def load_encoder(name: str) -> PreTrainedModel:
 
 
 def load_seq2seq(name: str, tokenizer: PreTrainedTokenizerBase, *, decoder_layers: int | None) -> PreTrainedModel:
-    """Return an encoder-decoder whose embeddings cover ``tokenizer``.
+    """Return an encoder-decoder with an embedding for every token of ``tokenizer``.
 
-    An encoder-only backbone becomes the encoder and, with its first ``decoder_layers`` layers, the decoder;
-    cross-attention starts from random weights.
+    An encoder-only backbone becomes the encoder, and its first ``decoder_layers`` layers (None for all) also become
+    the decoder; cross-attention starts with random weights.
 
     Raises:
-        SimCKPError: It cannot be loaded, or ``decoder_layers`` is given for a backbone that has its own decoder.
+        SimCKPError: The backbone cannot be loaded, ``decoder_layers`` is set for a backbone with its own decoder, or
+            the backbone has fewer layers.
     """
     config = _from_pretrained(AutoConfig, name)
     if config.is_encoder_decoder:
@@ -116,35 +117,35 @@ def _pair(name: str, config: Any, tokenizer: PreTrainedTokenizerBase, layers: in
 
 
 def _drop_pooler(encoder: Any) -> None:
-    """Remove BERT's pooler, which nothing here uses: no weights without gradients."""
+    """Remove BERT's pooler, which is not used here: its weights would get no gradients."""
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None
 
 
 def forget_origin(model: PreTrainedModel) -> None:
-    """Blank the path that a network was loaded from: saved folders are the same on every machine."""
+    """Remove the path that a network was loaded from, so that saved folders are the same on every machine."""
     for module in model.modules():
         if isinstance(module, PreTrainedModel):
             module.config._name_or_path = ""
 
 
 class Projection(nn.Sequential):
-    """The linear layer and tanh of eq. 2, ``width`` to ``width``; in float32 under mixed precision too."""
+    """The linear layer and tanh of eq. 2, ``width`` to ``width``; they run in float32 even under mixed precision."""
 
     def __init__(self, width: int) -> None:
         super().__init__(nn.Linear(width, width), nn.Tanh())
 
     def forward(self, pooled: Tensor) -> Tensor:
-        """Return the embeddings, of the same shape as what was pooled."""
+        """Return the embeddings, with the same shape as ``pooled``."""
         with torch.autocast(pooled.device.type, enabled=False):
             return super().forward(pooled)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def check_length(key: str, max_tokens: int, config: Any) -> None:
-    """Check that a network has a position for every token that it is to read.
+    """Check that a network has enough position embeddings for ``max_tokens`` tokens.
 
     Raises:
-        SimCKPError: It has fewer; the message names the parameter ``key``.
+        SimCKPError: The network has fewer; the message names the parameter ``key``.
     """
     positions = getattr(config, "max_position_embeddings", None)
     if positions is not None and max_tokens > positions:
@@ -152,17 +153,17 @@ def check_length(key: str, max_tokens: int, config: Any) -> None:
 
 
 def save_heads(folder: Path, heads: nn.Module) -> None:
-    """Write the layers above a backbone as ``heads.safetensors``."""
+    """Write the layers on top of a backbone as ``heads.safetensors``."""
     save_file(
         {key: value.contiguous().cpu() for key, value in heads.state_dict().items()}, folder / "heads.safetensors"
     )
 
 
 def load_heads(folder: Path, heads: nn.Module) -> None:
-    """Read what :func:`save_heads` wrote."""
+    """Load the layers that :func:`save_heads` wrote into ``heads``."""
     heads.load_state_dict(load_file(folder / "heads.safetensors"))
 
 
 def best_device() -> torch.device:
-    """Return the accelerator if there is one, else the CPU."""
+    """Return the CUDA device if there is one, otherwise the CPU."""
     return torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")

@@ -13,7 +13,7 @@ Batch = dict[str, Any]
 
 
 def pad(rows: list[Integers], value: int) -> tuple[Tensor, Tensor]:
-    """Return rows as one matrix, padded on the right, and its mask (1 for real entries); both (rows, longest)."""
+    """Return rows as one right-padded matrix, and its mask (1 for real entries); both have shape (rows, longest)."""
     width = max((len(row) for row in rows), default=0)
     matrix = np.full((len(rows), width), value, dtype=np.int64)
     mask = np.zeros((len(rows), width), dtype=np.int64)
@@ -24,17 +24,17 @@ def pad(rows: list[Integers], value: int) -> tuple[Tensor, Tensor]:
 
 
 def repeated(counts: list[int]) -> Tensor:
-    """Return ``0`` as often as the first count says, then ``1`` as often as the second, and so on."""
+    """Return each index of ``counts`` repeated by its count: ``[2, 1]`` gives ``0, 0, 1``."""
     return torch.from_numpy(np.repeat(np.arange(len(counts)), counts))
 
 
 def joined(arrays: Iterable[Integers]) -> Tensor:
-    """Return arrays one after the other, as int64."""
+    """Return the concatenated arrays as int64."""
     return torch.from_numpy(np.concatenate(list(arrays)).astype(np.int64))
 
 
 def by_length(lengths: list[int], size: int) -> Iterator[list[int]]:
-    """Yield batches of positions with similar lengths, longest first; every position once."""
+    """Yield batches of positions with similar lengths, longest first; every position occurs once."""
     order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
     for start in range(0, len(order), size):
         yield order[start : start + size]

@@ -1,4 +1,4 @@
-"""Several processes that train one network: how many there are, and counts over all of them."""
+"""Helpers for several processes that train one network: loss counts, and sharing of work."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,15 @@ from torch import distributed
 
 
 def is_distributed() -> bool:
-    """Say whether several processes train one network."""
+    """Return whether several processes train one network."""
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
 
 def shares_of_counts(counts: Mapping[str, int], device: torch.device) -> dict[str, float]:
-    """Return the mean over processes of each count: what a process divides its summed loss by.
+    """Return the mean of each count over the processes; each process divides its summed loss by it.
 
-    Gradients are averaged over processes. Dividing each process's sum by the mean count makes that average equal to
-    the gradient that one process computes on the whole batch.
+    Gradients are averaged over processes. If each process divides its sum by the mean count, the average equals the
+    gradient that one process computes for the whole batch.
     """
     if not is_distributed():
         return dict(counts)
@@ -27,11 +27,11 @@ def shares_of_counts(counts: Mapping[str, int], device: torch.device) -> dict[st
 
 
 def gather_shares(share: list[Any], length: int) -> list[Any]:
-    """Put together what each process computed of every ``world_size``-th item; all processes get all ``length`` items.
+    """Combine the results that each process computed for every ``world_size``-th item; all processes get all results.
 
     Args:
-        share: This process's results, of the items ``rank, rank + world_size, ...``.
-        length: Number of items.
+        share: This process's results for the items ``rank, rank + world_size, ...``.
+        length: Total number of items.
     """
     if not is_distributed():
         return share
@@ -44,7 +44,7 @@ def gather_shares(share: list[Any], length: int) -> list[Any]:
 
 
 def own_share(items: list[Any]) -> list[Any]:
-    """Return the items that this process computes: every ``world_size``-th, beginning with its rank."""
+    """Return the items that this process handles: every ``world_size``-th item, from its rank on."""
     if not is_distributed():
         return items
     return items[distributed.get_rank() :: distributed.get_world_size()]

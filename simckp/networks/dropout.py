@@ -1,8 +1,8 @@
-"""Dropout on the CPU at a fraction of its usual price.
+"""Faster dropout on the CPU.
 
-PyTorch draws one random number an element, on one core: a third of a training step. Here a byte decides an element,
-eight from one draw. Rates are therefore multiples of 1/256 (0.1 becomes 26/256 = 0.1016), and the scale is that of
-the rate applied, so that the expectation stays exact. On other devices nothing changes.
+PyTorch draws one random number per element, on one core, which takes a third of a training step. Here one random byte
+decides about an element, and one draw gives eight bytes. Rates are therefore multiples of 1/256 (0.1 becomes 26/256 =
+0.1016). The scale matches the applied rate, so the expectation stays exact. Other devices are not affected.
 """
 
 import math
@@ -18,14 +18,14 @@ _BYTES_A_DRAW = 8
 
 
 class ByteDropout(TorchFunctionMode):
-    """While active, ``dropout`` and the dropout of attention take bytes for their masks.
+    """While active, ``dropout`` and the dropout in attention use random bytes for their masks.
 
-    Works for every network, since it stands between it and the functions that it calls. Masks come from torch's
-    default generator: the seed and a checkpoint's random state govern them as before.
+    It works for every network because it intercepts the torch functions that a network calls. The masks come from
+    torch's default generator, so seeds and the random state of checkpoints work as usual.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Replace the two functions on CPU tensors; pass on every other call."""
+        """Replace the two functions for CPU tensors, and call every other function unchanged."""
         kwargs = kwargs or {}
         if func is functional.dropout and args[0].device.type == "cpu":
             return _dropout(*args, **kwargs)
@@ -36,12 +36,12 @@ class ByteDropout(TorchFunctionMode):
 
 
 def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: A002
-    """``torch.nn.functional.dropout``; never in place."""
+    """``torch.nn.functional.dropout``, but never in place."""
     return drop(input, p) if training and p > 0.0 else input
 
 
 def drop(values: Tensor, rate: float) -> Tensor:
-    """Return ``values`` with elements zeroed at ``rate`` (rounded to 1/256, at least one) and the others scaled."""
+    """Return ``values`` with elements zeroed at ``rate``, rounded to 1/256 (at least 1/256), and the others scaled."""
     dropped_levels = max(1, round(rate * _LEVELS))
     if dropped_levels >= _LEVELS:
         return values * 0.0
@@ -56,7 +56,7 @@ class _Drop(torch.autograd.Function):
     def forward(context: Any, values: Tensor, kept: Tensor, scale: float) -> Tensor:
         context.save_for_backward(kept)
         context.scale = scale
-        # The one fused kernel for value * mask * scale.
+        # The only fused kernel for value * mask * scale.
         dropped: Tensor = torch.ops.aten.native_dropout_backward(values, kept, scale)
         return dropped
 
@@ -76,7 +76,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """``scaled_dot_product_attention`` written out, its dropout by bytes."""
+    """``scaled_dot_product_attention`` in plain operations, with dropout by :func:`drop`."""
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     weights = torch.matmul(query * factor, key.transpose(-2, -1))
     if is_causal:

@@ -15,13 +15,13 @@ IGNORED_LABEL = -100
 
 
 def segment_logsumexp(values: Tensor, segment_C: Tensor, segments: int) -> Tensor:
-    """Return ``log(sum(exp(values)))`` within each segment; ``-inf``-like for an empty one.
+    """Return ``log(sum(exp(values)))`` within each segment.
 
-    An empty segment gives the smallest finite number instead of ``-inf``, so that gradients stay finite.
+    An empty segment gives the lowest finite number instead of ``-inf``, so that gradients stay finite.
 
     Args:
         values: Shape (C,) or (C, D).
-        segment_C: Segment of each row, in [0, segments), shape (C,).
+        segment_C: Index of each row's segment, in [0, segments), shape (C,).
         segments: Number of segments.
 
     Returns:
@@ -46,7 +46,7 @@ def contrastive_loss(
     reduction: Reduction = "mean",
     count: float | None = None,
 ) -> Tensor:
-    """Eq. 3: each positive against the negatives of its own document.
+    """Eq. 3: contrast each positive with the hard negatives of its own document.
 
     ``-log(e^p / (e^p + sum_j e^n_j))`` with ``p, n = similarity / temperature`` is ``softplus(logsumexp(n) - p)``.
     Other positives of the document are not in the denominator.
@@ -63,10 +63,10 @@ def contrastive_loss(
         positive_C: Whether a candidate is a gold keyphrase, bool, shape (C,).
         document_C: Index of each candidate's document, in [0, documents), shape (C,).
         documents: Number of documents B in the batch.
-        temperature: Tau.
-        reduction: ``mean`` over the batch's positives, as the authors' code does (lambda 0.3 was tuned with it), or
-            ``sum`` over the positives of a document, as the paper writes, then the mean over documents.
-        count: What the sum is divided by; by default the batch's own number of positives or documents.
+        temperature: Temperature tau.
+        reduction: ``mean`` over the batch's positives, as in the authors' code (lambda 0.3 was tuned with it), or
+            ``sum`` over the positives of a document, as in the paper, then the mean over documents.
+        count: Divisor of the sum; by default the batch's own number of positives or documents.
 
     Returns:
         A scalar; 0 if the batch has no positive.
@@ -86,16 +86,16 @@ def in_batch_contrastive_loss(
     reduction: Reduction = "mean",
     count: float | None = None,
 ) -> Tensor:
-    """Eq. 3 with the other documents of the batch as negatives: each keyphrase must be nearest its own document.
+    """Eq. 3 with the other documents of the batch as negatives: each keyphrase should be closest to its own document.
 
     The field calls this multiple negatives ranking loss or in-batch softmax.
 
     Args:
         similarity_PB: Cosine similarity of each gold keyphrase to each document, shape (P, B).
-        document_P: Own document of each keyphrase, shape (P,).
-        temperature: Tau.
-        reduction: As of :func:`contrastive_loss`.
-        count: As of :func:`contrastive_loss`.
+        document_P: Index of each keyphrase's own document, shape (P,).
+        temperature: Temperature tau.
+        reduction: See :func:`contrastive_loss`.
+        count: See :func:`contrastive_loss`.
 
     Returns:
         A scalar; 0 if the batch has no keyphrase.
@@ -108,13 +108,13 @@ def in_batch_contrastive_loss(
 def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor, *, count: float | None = None) -> Tensor:
     """Eq. 4: negative log-likelihood per target token of a document, then the mean over documents with targets.
 
-    A document without absent keyphrases (all labels :data:`IGNORED_LABEL`) is masked: the paper does not say what
-    happens to it, and the authors' code drops it from training.
+    A document without absent keyphrases (all labels are :data:`IGNORED_LABEL`) is masked. The paper does not say what
+    happens to such a document; the authors' code drops it from training.
 
     Args:
-        logits_BLV: Of the decoder, shape (B, L, V).
+        logits_BLV: Logits of the decoder, shape (B, L, V).
         labels_BL: Target tokens, padded with :data:`IGNORED_LABEL`, shape (B, L).
-        count: What the sum is divided by; by default the batch's own number of documents with targets.
+        count: Divisor of the sum; by default the batch's own number of documents with targets.
 
     Returns:
         A scalar, in nats; 0 if no document has a target.
@@ -128,5 +128,5 @@ def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor, *, count: floa
 
 
 def mean_of(total: Tensor, count: float) -> Tensor:
-    """Return ``total / count``; where the count is 0 the total is 0, and so is the mean."""
+    """Return ``total / count``; if the count is 0, the total is 0 and so is the mean."""
     return total / (count or 1)

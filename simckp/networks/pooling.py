@@ -19,14 +19,14 @@ from simckp.params import PhrasePooling, TextPooling
 class Candidates:
     """The candidates of a batch, flat, as token spans; the spans of a candidate must not overlap.
 
-    A batch holds them as one entry: the data loader moves them to the device with :meth:`to`.
+    They are one entry of a batch, which the data loader moves to the device with :meth:`to`.
 
     Attributes:
-        document_S: Document of each span, shape (S,).
+        document_S: Index of each span's document, shape (S,).
         start_S: First token of each span, shape (S,).
-        end_S: Token after the last of each span, shape (S,).
-        candidate_S: Candidate of each span, in [0, C), shape (S,).
-        document_C: Document of each candidate, shape (C,).
+        end_S: Token after the last token of each span, shape (S,).
+        candidate_S: Index of each span's candidate, in [0, C), shape (S,).
+        document_C: Index of each candidate's document, shape (C,).
     """
 
     document_S: Tensor
@@ -44,11 +44,11 @@ class Candidates:
         return Candidates(*(getattr(self, field.name).to(device, **options) for field in fields(self)))
 
     def pin_memory(self) -> "Candidates":
-        """Return the candidates in memory that a GPU can read directly."""
+        """Return the candidates in pinned memory, which a GPU can read directly."""
         return Candidates(*(getattr(self, field.name).pin_memory() for field in fields(self)))
 
     def lengths(self) -> Tensor:
-        """Return the tokens of each candidate in all its spans, shape (C,), float32."""
+        """Return the number of tokens in all spans of each candidate, shape (C,), float32."""
         length_S = (self.end_S - self.start_S).float()
         return length_S.new_zeros(len(self)).index_add(0, self.candidate_S, length_S)
 
@@ -56,7 +56,7 @@ class Candidates:
 def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling) -> Tensor:
     """Return phrase embeddings over the union of each candidate's spans, shape (C, D), float32.
 
-    ``sum`` is the paper's; ``mean``, ``max`` and ``logsumexp`` are the further ones of the authors' code.
+    ``sum`` is the paper's choice; ``mean``, ``max`` and ``logsumexp`` are further options of the authors' code.
     """
     if how in ("sum", "mean"):
         sum_CD = sum_spans(hidden_BTD, candidates)
@@ -69,16 +69,16 @@ def pool_phrases(hidden_BTD: Tensor, candidates: Candidates, how: PhrasePooling)
 
 
 def _span_tokens(hidden_BTD: Tensor, candidates: Candidates) -> tuple[Tensor, Tensor]:
-    """Return the state of every token of every span, (P, D) in float32, and its candidate, (P,)."""
+    """Return the state of every token of every span, (P, D) in float32, and the index of its candidate, (P,)."""
     row_S = candidates.document_S * hidden_BTD.shape[1] + candidates.start_S
     row_P, span_P = expand_spans(row_S, candidates.end_S - candidates.start_S)
     return hidden_BTD.float().flatten(0, 1).index_select(0, row_P), candidates.candidate_S[span_P]
 
 
 def expand_spans(row_S: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the rows ``row_S, row_S + 1 ...`` of spans of ``length_S`` rows, and the span of each, both (P,)."""
+    """Return the rows ``row_S, row_S + 1, ...`` of each span of ``length_S`` rows, and each row's span, both (P,)."""
     span_P = torch.arange(len(length_S), device=length_S.device).repeat_interleave(length_S)
-    # Row P's offset in its span: its place in all rows, less the rows of the spans before.
+    # The offset of a row in its span: its position among all rows, minus the number of rows in earlier spans.
     offset_P = torch.arange(len(span_P), device=length_S.device) - (length_S.cumsum(0) - length_S)[span_P]
     return row_S[span_P] + offset_P, span_P
 
@@ -86,18 +86,18 @@ def expand_spans(row_S: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor]:
 def sum_spans(hidden_BTD: Tensor, candidates: Candidates) -> Tensor:
     """Sum the token states of each candidate over the union of its spans (Choi et al. 2023, section 4.2).
 
-    A span's sum is the difference of two running sums, taken in float32; a candidate's is the sum over its spans.
+    The sum of a span is the difference of two running sums in float32; a candidate's sum is the sum over its spans.
 
     Args:
         hidden_BTD: Token states of the encoder, shape (B, T, D).
-        candidates: The spans.
+        candidates: The candidates and their spans.
 
     Returns:
         Phrase embeddings of shape (C, D), float32; zero for a candidate without spans.
     """
-    # float32: running sums over hundreds of tokens lose digits in bfloat16. The zero in front is the sum of no token.
+    # float32, since running sums over hundreds of tokens lose digits in bfloat16. The zero in front is the empty sum.
     running_BTD = functional.pad(hidden_BTD.float().cumsum(dim=1), (0, 0, 1, 0))
-    # index_select, not advanced indexing: the gradient of the latter adds up in any order, so runs would differ.
+    # index_select instead of advanced indexing, whose gradient adds up in varying order, so runs would differ.
     running_RD = running_BTD.flatten(0, 1)
     row_S = candidates.document_S * running_BTD.shape[1]
     sum_SD = running_RD.index_select(0, row_S + candidates.end_S)
@@ -106,9 +106,9 @@ def sum_spans(hidden_BTD: Tensor, candidates: Candidates) -> Tensor:
 
 
 def pool_texts(hidden_BTD: Tensor, attention_mask_BT: Tensor, how: TextPooling) -> Tensor:
-    """Return one embedding a text, shape (B, D), float32.
+    """Return one embedding per text, shape (B, D), float32.
 
-    ``first`` is the state of the first token (the paper); ``mean`` and ``max`` run over the real tokens.
+    ``first`` is the state of the first token (the paper's choice); ``mean`` and ``max`` are over the real tokens.
     """
     if how == "first":
         return hidden_BTD[:, 0].float()
@@ -119,5 +119,5 @@ def pool_texts(hidden_BTD: Tensor, attention_mask_BT: Tensor, how: TextPooling) 
 
 
 def paired_cosine(first_CD: Tensor, second_CD: Tensor) -> Tensor:
-    """Return the cosine similarity of each row pair, shape (C,), float32."""
+    """Return the cosine similarity of each pair of rows, shape (C,), float32."""
     return torch.cosine_similarity(first_CD.float(), second_CD.float(), dim=-1)

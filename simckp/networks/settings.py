@@ -1,4 +1,4 @@
-"""Settings of trained networks: JSON files in their folders, checked when they are read."""
+"""Settings of trained networks: JSON files in their folders that are validated when they are read."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -16,10 +16,10 @@ def write_settings(path: Path, settings: BaseModel) -> None:
 
 
 def read_settings(path: Path, kind: type[Settings]) -> Settings:
-    """Read what :func:`write_settings` wrote.
+    """Read the settings that :func:`write_settings` wrote.
 
     Raises:
-        SimCKPError: The file is missing or is not such a one.
+        SimCKPError: The file is missing or does not hold valid settings.
     """
     try:
         return kind.model_validate_json(path.read_text(encoding="utf-8"))

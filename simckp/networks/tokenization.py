@@ -1,4 +1,4 @@
-"""Texts as tokens: a backbone's tokenizer with the length that its network reads.
+"""A backbone's tokenizer, with the maximum length that its network reads.
 
 Shapes: T tokens of one text.
 """
@@ -19,15 +19,15 @@ Integers = NDArray[np.int32]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EncodedText:
-    """A tokenised text, or one window of a long one. Character positions are those of the whole text.
+    """A tokenised text, or one window of a long text; character positions refer to the whole text.
 
     Attributes:
-        input_ids: Token ids with the special tokens, shape (T,).
+        input_ids: Token ids, special tokens included, shape (T,).
         starts: First character of each token, shape (T,); special tokens are empty ranges.
-        ends: Character after the last of each token, shape (T,).
-        truncated: Whether the text goes on beyond the tokens.
-        reach: Character after the last one that the tokens cover.
-        begin: First character that they cover; 0 except for further windows.
+        ends: Character after the last character of each token, shape (T,).
+        truncated: Whether the text continues after the tokens.
+        reach: Character after the last character that the tokens cover.
+        begin: First character that the tokens cover; 0 for the first window.
     """
 
     input_ids: Integers
@@ -42,8 +42,8 @@ class Tokenizer:
     """A fast tokenizer that truncates texts to one length.
 
     Args:
-        backbone_tokenizer: From :func:`simckp.networks.backbones.load_tokenizer`.
-        max_tokens: Longest sequence, special tokens included.
+        backbone_tokenizer: Result of :func:`simckp.networks.backbones.load_tokenizer`.
+        max_tokens: Maximum length, special tokens included.
     """
 
     def __init__(self, backbone_tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
@@ -59,11 +59,11 @@ class Tokenizer:
         return len(self.backbone_tokenizer)
 
     def with_max_tokens(self, max_tokens: int) -> "Tokenizer":
-        """Return the same tokenizer with another length."""
+        """Return the same tokenizer with another maximum length."""
         return Tokenizer(self.backbone_tokenizer, max_tokens)
 
     def __call__(self, texts: list[str]) -> Iterator[EncodedText]:
-        """Yield the tokens of each text; longer texts are truncated to ``max_tokens``."""
+        """Yield each text as tokens; longer texts are truncated to ``max_tokens``."""
         if not texts:
             return
         batch = self.backbone_tokenizer(
@@ -73,9 +73,9 @@ class Tokenizer:
             yield _encoded(ids, offsets, truncated=bool(encoding.overflowing))
 
     def windows(self, text: str, overlap: int | None) -> list[EncodedText]:
-        """Return a text as one or more windows, each sharing ``overlap`` tokens with the next.
+        """Return a text as one or more windows, each of which shares ``overlap`` tokens with the next.
 
-        At least half of each window is new text. With ``overlap=None`` there is one window, and the rest is left out.
+        The overlap is at most half of ``max_tokens``. With ``overlap=None`` the text is truncated to one window.
         """
         if overlap is None:
             return list(self([text]))
@@ -100,10 +100,10 @@ class Tokenizer:
         return [encoded.input_ids for encoded in self(texts)]
 
     def target(self, keyphrases: list[str], max_target_tokens: int) -> Integers:
-        """Return a One2Seq target: keyphrases in the given order, separators between them, end of sequence last.
+        """Return a One2Seq target: the keyphrases in order, with separators between them and end of sequence last.
 
-        Whole keyphrases that do not fit into ``max_target_tokens`` are left out from the end, so that a target always
-        ends properly. The target is empty if there is no keyphrase.
+        From the first keyphrase that does not fit into ``max_target_tokens`` on, keyphrases are left out, so a target
+        never ends within a keyphrase. The target is empty if there is no keyphrase.
         """
         target: list[int] = []
         for keyphrase in keyphrases:
@@ -119,7 +119,7 @@ class Tokenizer:
         return str(self.backbone_tokenizer.decode(ids, skip_special_tokens=True))
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer's files into a network's folder; the length stands among the network's settings."""
+        """Write the tokenizer's files into a network's folder; the maximum length is among the network's settings."""
         self.backbone_tokenizer.save_pretrained(folder)
 
 

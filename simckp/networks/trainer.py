@@ -1,4 +1,4 @@
-"""A ``transformers.Trainer`` for networks with several losses, chosen by a validation of their own."""
+"""A ``transformers.Trainer`` for networks with several losses and a validation function of their own."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -25,14 +25,14 @@ _WEIGHTS, _LAST_WEIGHTS = "model.safetensors", "last.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a network is worth on the validation set: ``goal`` chooses the checkpoint (higher is better)."""
+    """Results on the validation documents; the checkpoint with the highest ``goal`` is kept."""
 
     goal: float
     figures: dict[str, float]
 
 
 class ExampleDataset(Dataset[Any]):
-    """A list of examples as the Trainer takes it."""
+    """A list of examples as a data set for the Trainer."""
 
     def __init__(self, examples: list[Any]) -> None:
         self._examples = examples
@@ -47,18 +47,19 @@ class ExampleDataset(Dataset[Any]):
 
 
 class SimCKPTrainer(Trainer):  # type: ignore[misc]
-    """A Trainer for networks that return a dictionary with ``loss``, validated by a function of the model.
+    """A Trainer for networks that return a dictionary with ``loss`` and are validated by a function.
 
-    Batches have an entry ``counts``: how many terms each loss sums over.
+    Batches have an entry ``counts``: the number of terms that each loss sums over.
 
     Args:
-        validate: Called with the model in evaluation mode; returns its worth on the validation set. With several
-            processes, each calls it and all must get the same.
-        sampler: Order of the training examples; None for a random one.
-        byte_dropout: Whether dropout on the CPU may be that of :class:`simckp.networks.dropout.ByteDropout`.
-        ema_decay: Of the moving average of the weights, which is then what is validated and kept; 0 for none.
-        other_rate: A learning rate and the parameters that have it instead of the common one.
-        **options: As of ``transformers.Trainer``.
+        validate: Called with the model in evaluation mode; returns the results on the validation documents. Every
+            process calls it, and all must get the same results.
+        sampler: Order of the training examples; None for a random order.
+        byte_dropout: Whether to use :class:`simckp.networks.dropout.ByteDropout`.
+        ema_decay: Decay of an exponential moving average of the weights; the averaged weights are then validated and
+            kept. 0 switches the average off.
+        other_rate: A learning rate, and the parameters that use it instead of the common learning rate.
+        **options: Options of ``transformers.Trainer``.
     """
 
     def __init__(
@@ -81,14 +82,14 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         self._validate, self._sampler, self._byte_dropout = validate, sampler, byte_dropout
         self._parts: dict[str, torch.Tensor] = {}
         self._steps, self._tokens_before, self._since = 0, 0, time.perf_counter()
-        # The losses are divided by the step's counts: the Trainer must not divide again.
+        # The losses are already divided by the step's counts, so the Trainer must not divide them again.
         self.model_accepts_loss_kwargs = True
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return self._sampler or super()._get_train_sampler(train_dataset)
 
     def create_optimizer(self, model: Any = None) -> Any:
-        """Create the Trainer's optimiser, with groups of their own for the parameters of another learning rate."""
+        """Create the Trainer's optimiser, with separate groups for the parameters with another learning rate."""
         if self.optimizer is not None or self._other_rate is None:
             return super().create_optimizer(model)
         optimizer = super().create_optimizer(model)
@@ -101,19 +102,20 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         return optimizer
 
     def training_step(self, *arguments: Any, **options: Any) -> torch.Tensor:
-        """Take one step (forward and backward)."""
+        """Run the forward and backward pass of one batch."""
         with ByteDropout() if self._byte_dropout else nullcontext():
             return super().training_step(*arguments, **options)  # type: ignore[no-any-return]
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
-        """Divide each loss of a step by its terms in all micro-batches and processes: they count as one batch.
+        """Replace the counts of a step's micro-batches by their totals (the mean over processes).
 
-        The Trainer calls this once an optimiser step, before the first micro-batch.
+        Each loss is then divided as if all micro-batches and processes formed one batch. The Trainer calls this once
+        per optimiser step, before the first micro-batch.
         """
         if not batch_samples:
             return None
         if not self._steps:
-            self._tokens_before = self.state.num_input_tokens_seen  # a resumed training does not begin at 0
+            self._tokens_before = self.state.num_input_tokens_seen  # not 0 in a resumed training
         self._steps += 1
         names = batch_samples[0]["counts"]
         totals = {name: sum(batch["counts"][name] for batch in batch_samples) for name in names}
@@ -123,7 +125,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         return counts
 
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any) -> Any:
-        """Return the network's loss and keep its parts for the log."""
+        """Return the network's loss and collect its terms for the log."""
         outputs = model(**inputs)
         for name, value in outputs.items():
             if name != "loss":
@@ -131,17 +133,17 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Add the mean of each loss part a step since the last entry, and the document tokens read a second."""
+        """Add to the log the mean of each loss term per step since the last entry, and the source tokens per second."""
         if "loss" in logs:
             means = {name: self.accelerator.gather(part).mean() / self._steps for name, part in self._parts.items()}
             logs |= {name: float(mean) for name, mean in means.items()}
             tokens = self.state.num_input_tokens_seen - self._tokens_before
             logs["tokens_per_second"] = tokens / (time.perf_counter() - self._since)
             self._parts, self._steps, self._since = {}, 0, time.perf_counter()
-        super().log(logs)  # without the start time: the speed since the last entry stands there already
+        super().log(logs)  # without the start time, since the speed since the last entry is already logged
 
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
-        """Validate, and report what was found."""
+        """Validate the network, log the results and return them."""
         model, started = self._kept(), time.perf_counter()
         model.eval()
         validation = self._validate(model)
@@ -155,7 +157,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         return metrics
 
     def _kept(self) -> nn.Module:
-        """Return the network that is validated and kept."""
+        """Return the network that is validated and saved: the averaged one if there is an average."""
         return self.model if self._average is None else self._average.module
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
@@ -172,7 +174,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         else:
             load_model(model or self.model, str(folder / _LAST_WEIGHTS))
             load_model(self._average.module, str(folder / _WEIGHTS))
-            self._average.n_averaged.fill_(1)  # not zero: the average goes on
+            self._average.n_averaged.fill_(1)  # with 0, the next update would overwrite the average
 
     def _load_best_model(self) -> None:
         if self.state.best_model_checkpoint is not None:

@@ -1,4 +1,4 @@
-"""Train a network: what a run is, its checkpoints with resume, early stopping on validation, a log for plots."""
+"""Train a network, with checkpoints that can be resumed, early stopping on validation, and a log for plots."""
 
 import json
 import math
@@ -28,12 +28,12 @@ _CHECKPOINTS_KEPT = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """What is not part of the recipe.
+    """Settings of a training that are not hyper-parameters.
 
     Attributes:
-        seed: Of weights, order and dropout.
-        folder: For checkpoints; the last one found here is resumed.
-        minimum: Of the best-five rule, for F1@M on validation.
+        seed: Random seed of weights, order and dropout.
+        folder: Folder for checkpoints; training resumes from the last one in it.
+        minimum: Minimum number of keyphrases of the best-five rule, for F1@M on validation.
         bar: Whether to show a progress bar.
     """
 
@@ -45,13 +45,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What a training came to.
+    """Outcome of a training.
 
     Attributes:
-        steps: Optimiser steps done.
+        steps: Number of optimiser steps.
         best_step: Step whose weights were kept.
-        best_goal: What was to be maximised on validation, at that step.
-        history: One row a log entry: step, epoch, losses, learning rate, validation figures.
+        best_goal: The goal on validation at that step; see :class:`simckp.networks.trainer.Validation`.
+        history: One row per log entry: step, epoch, losses, learning rate, validation figures.
     """
 
     steps: int
@@ -62,7 +62,7 @@ class TrainingResult:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained network, how the training went, and how many documents it used of how many."""
+    """A trained network, the outcome of its training, and the numbers of documents read, used and truncated."""
 
     model: Any
     result: TrainingResult
@@ -70,7 +70,7 @@ class Trained:
 
     @classmethod
     def of(cls, model: nn.Module, result: TrainingResult, *, read: list[Any], used: list[Any]) -> "Trained":
-        """Return the outcome of a training that used some of the examples that were read."""
+        """Return the trained network with the counts of the examples that were read and used."""
         counts = {
             "documents": len(read),
             "documents_used": len(used),
@@ -82,13 +82,15 @@ class Trained:
 def ranking_validation(
     score: Callable[[Any, list[Any]], list[list[float]]], examples: list[Any], run: Run
 ) -> Callable[[nn.Module], Validation]:
-    """Return the validation of a network that scores: F1@M at the calibrated threshold, and at each best one.
+    """Return the validation of a network that scores candidates, which computes two kinds of F1@M.
+
+    They are F1@M at the calibrated threshold (the goal), and at the best threshold of each document.
 
     Args:
-        score: Network and examples to the scores of each example's candidates. Of several processes each scores its
-            share.
-        examples: Of the validation set; their ``label`` and ``targets`` say what is right.
-        run: Its ``minimum`` is used.
+        score: Maps a network and examples to the scores of each example's candidates. If there are several processes,
+            each scores its share.
+        examples: Validation examples, with the attributes ``label`` and ``targets``.
+        run: Settings of the training; ``minimum`` is used.
     """
 
     def validate(network: nn.Module) -> Validation:
@@ -109,20 +111,20 @@ def ranking_validation(
 
 
 def settings_of(params: Section, settings_class: type[Settings]) -> Settings:
-    """Return the part of a stage's parameters that its network keeps in its folder."""
+    """Return the part of a stage's parameters that is saved with its network."""
     return settings_class(**{name: getattr(params, name) for name in settings_class.model_fields})
 
 
 def process_count() -> int:
-    """Return the number of processes that train together (of ``accelerate launch``)."""
+    """Return the number of processes that ``accelerate launch`` started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> TrainingArguments:
     """Return the Trainer's arguments.
 
-    Evaluation comes every ``evaluate_every`` steps, or sooner if the whole training is shorter, so that there always
-    is a best checkpoint.
+    The network is validated every ``evaluate_every`` steps, or at the end if the training is shorter, so there is
+    always a best checkpoint.
     """
     every = min(settings.evaluate_every, steps)
     arguments = TrainingArguments(
@@ -158,13 +160,13 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
         include_num_input_tokens_seen="non_padding",
         disable_tqdm=not run.bar,
     )
-    # One process drives one GPU; the Trainer's data parallelism would split the flat tensors of a batch anywhere.
+    # One process uses one GPU. The Trainer's data parallelism would split the flat tensors of a batch within documents.
     arguments._n_gpu = min(arguments.n_gpu, 1)
     return arguments
 
 
 def _prepare(model: nn.Module, settings: Optimisation) -> None:
-    """Switch gradient checkpointing and compilation on; weights and their names stay as they are."""
+    """Switch on gradient checkpointing and compilation if set; weights and their names stay the same."""
     for network in model.backbones() if settings.gradient_checkpointing or settings.compile else ():  # type: ignore[operator]
         if settings.gradient_checkpointing:
             network.gradient_checkpointing_enable({"use_reentrant": False})
@@ -175,9 +177,9 @@ def _prepare(model: nn.Module, settings: Optimisation) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the newest whole checkpoint, or None; halves that a kill left behind are deleted.
+    """Return the newest complete checkpoint, or None; newer incomplete checkpoints are deleted.
 
-    The Trainer writes its state last, so a checkpoint with a readable state is whole.
+    The Trainer writes its state last, so a checkpoint with a readable state is complete.
     """
     steps = sorted((int(path.name.rpartition("-")[2]), path) for path in folder.glob("checkpoint-*"))
     for _, path in reversed(steps):
@@ -200,19 +202,19 @@ def train(
     *,
     other_rate: tuple[float, Iterable[nn.Parameter]] | None = None,
 ) -> TrainingResult:
-    """Train ``model`` in place and leave the weights of its best checkpoint in it.
+    """Train ``model`` in place; afterwards it has the weights of its best checkpoint.
 
     Args:
-        model: A network with ``loss_counts`` and ``backbones``.
-        examples: Training examples; their ``input_ids`` have the lengths by which batches are grouped.
-        collate: Examples to the network's keyword arguments, without ``counts``.
+        model: A network with the methods ``loss_counts`` and ``backbones``.
+        examples: Training examples; batches are grouped by the lengths of their ``input_ids``.
+        collate: Maps examples to the network's keyword arguments, without ``counts``.
         validate: See :class:`SimCKPTrainer`.
-        settings: Learning rate, epochs and so on.
+        settings: Hyper-parameters such as learning rate and epochs.
         run: Seed, folder for checkpoints, progress bar.
         other_rate: See :class:`SimCKPTrainer`.
 
     Raises:
-        SimCKPError: There is no example to learn from.
+        SimCKPError: There is no training example.
     """
     if not examples:
         raise SimCKPError("there is no training document to learn from")
@@ -227,14 +229,14 @@ def train(
     trainer = SimCKPTrainer(
         model=model,
         sampler=sampler,
-        # A compiled network and a recomputed forward pass do not see what stands between them and their functions.
+        # ByteDropout cannot intercept the functions of a compiled network or of a recomputed forward pass.
         byte_dropout=not (settings.compile or settings.gradient_checkpointing or torch.cuda.is_available()),
         ema_decay=settings.ema_decay,
         other_rate=other_rate,
         args=arguments,
         data_collator=partial(_with_counts, collate, model),
         train_dataset=ExampleDataset(examples),
-        eval_dataset=ExampleDataset(examples[:1]),  # the Trainer wants one; `validate` has its own
+        eval_dataset=ExampleDataset(examples[:1]),  # the Trainer requires one; `validate` has its own examples
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
         validate=validate,
     )

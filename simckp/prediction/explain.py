@@ -1,4 +1,4 @@
-"""Explain the keyphrases of one document line by line: what was scored, predicted, and never mined."""
+"""Explain line by line why phrases of one document were or were not predicted."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,13 +13,13 @@ from simckp.thresholds.selection import count_selected
 
 
 def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequence[str], most: int) -> Iterator[str]:
-    """Yield lines for people.
+    """Yield the lines of the explanation.
 
     Args:
         predictor: The model.
         text: The document.
-        phrases: Phrases to explain; none for the document's best candidates.
-        most: Best candidates shown of each kind.
+        phrases: Phrases to explain; if there are none, the best candidates are listed.
+        most: Maximum number of candidates listed of each kind.
     """
     document = as_document(text, 0)
     (tagged,) = predictor.tag([document])
@@ -48,7 +48,7 @@ def _least(predictor: KeyphrasePredictor) -> int:
 
 
 def _threshold(predictor: KeyphrasePredictor, scored: Scored) -> tuple[float, int]:
-    """Return the document's threshold of a kind and how many phrases are predicted."""
+    """Return the document's threshold of a kind, and the number of predicted phrases."""
     scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
     threshold = document_threshold(predictor.thresholds[scored["kind"]], scores)
     return threshold, count_selected(scores, threshold=threshold, minimum=_least(predictor))

@@ -1,4 +1,4 @@
-"""The page that a model folder shows on a hub."""
+"""The model card, which the hub shows as the page of a model."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -11,12 +11,12 @@ _TASK = "text2text-generation"
 
 
 def model_card(*, parameters: Mapping[str, Any], metrics: Mapping[str, Mapping[str, Any]], seed: str) -> str:
-    """Return README.md with the hub's YAML metadata; the hub is not asked.
+    """Return the text of README.md, with YAML metadata for the hub; the hub is not contacted.
 
     Args:
-        parameters: All of ``params.yaml``.
-        metrics: The default profile's figures of each evaluated set.
-        seed: Of the networks.
+        parameters: Sections of ``params.yaml`` by name.
+        metrics: Metrics of each evaluated set under the default profile.
+        seed: Seed of the networks.
     """
     metadata = ModelCardData(
         language="en",
@@ -42,8 +42,8 @@ def model_card(*, parameters: Mapping[str, Any], metrics: Mapping[str, Mapping[s
         ],
     )
     source = (resources.files("simckp.prediction") / "model_card.md.jinja").read_text(encoding="utf-8")
-    # Markdown, not HTML: what comes in are names and numbers of parameters. Not ModelCard.from_template, which would
-    # leave a parameter that is not there empty.
+    # The result is Markdown, not HTML, and only names and numbers of parameters are inserted, so nothing is escaped.
+    # ModelCard.from_template is not used because it would leave a missing parameter empty.
     environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701
     environment.trim_blocks = environment.lstrip_blocks = environment.keep_trailing_newline = True
     template = environment.from_string(source)

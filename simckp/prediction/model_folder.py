@@ -1,4 +1,4 @@
-"""A model folder: what stands in it beside the networks. Read without loading them."""
+"""The files of a model folder besides the networks; they can be read without loading the networks."""
 
 import json
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 
 
 class PredictorSettings(Section):
-    """What a model needs beside its networks and thresholds."""
+    """The settings that a model needs besides its networks and thresholds."""
 
     tagger: Tagger
     mining: Mining
@@ -25,7 +25,7 @@ class PredictorSettings(Section):
 
 
 def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:
-    """Write what a model folder has beside its networks."""
+    """Write the settings and thresholds of a model folder."""
     folder.mkdir(parents=True, exist_ok=True)
     write_settings(folder / SETTINGS, settings)
     (folder / THRESHOLDS).write_text(json.dumps(list(thresholds), indent=1) + "\n", encoding="utf-8")
@@ -35,13 +35,13 @@ def read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
     """Return the thresholds of a method by kind.
 
     Raises:
-        SimCKPError: The file is missing or has none for each kind.
+        SimCKPError: The file is missing or invalid, or lacks the method's threshold of a kind.
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        found = of_method(rows, method)
-        if set(found) != set(KINDS):
+        thresholds = of_method(rows, method)
+        if set(thresholds) != set(KINDS):
             raise ValueError(f"no threshold of each kind by the method {method!r}")
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SimCKPError(f"{path}: not the thresholds of a model: {error}") from error
-    return found
+    return thresholds

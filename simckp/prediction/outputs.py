@@ -1,4 +1,4 @@
-"""Write predictions for people and programs: JSON lines, CSV, Parquet with resume."""
+"""Write predictions as JSON lines, as CSV, or as Parquet that can be resumed."""
 
 import csv
 import hashlib
@@ -23,12 +23,12 @@ _CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "spans")
 
 
 def identifier(raw: RawDocument) -> str:
-    """Return a document's id: its own, or file and row."""
+    """Return the id of a document: its own, or else the file name and the row."""
     return raw.id if raw.id is not None else f"{raw.file.name}:{raw.row}"
 
 
 def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
-    """Write one object a document: id, text (what the spans refer to), phrases, truncated, warnings."""
+    """Write one object per document: id, text (the spans refer to it), phrases, truncated, warnings."""
     for name, keyphrases in predicted:
         row = {
             "id": name,
@@ -45,7 +45,10 @@ def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
 
 
 def write_csv(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
-    """Write one row a keyphrase; spans are ``start-end`` with ``;`` between. A document without any has one row."""
+    """Write one row per keyphrase; spans are ``start-end``, separated by ``;``.
+
+    A document without keyphrases has one row with rank 0.
+    """
     writer = csv.writer(sink)
     writer.writerow(_CSV_COLUMNS)
     for name, keyphrases in predicted:
@@ -66,21 +69,23 @@ def write_parquet(
     made_with: dict[str, Any],
     resume: bool,
 ) -> int:
-    """Write the ``predictions`` data set as one file; finished pieces wait beside it and are used again.
+    """Write the ``predictions`` data set as one file.
+
+    Finished pieces are kept in a folder next to the file until it is complete, so that a run can be resumed.
 
     Args:
         raws: The documents.
-        predict: Predicts some of them.
+        predict: Predicts the keyphrases of a list of documents.
         target: The file.
-        piece_rows: Documents between two savings.
-        made_with: What the result depends on; pieces of another are not used.
-        resume: Whether pieces that are there may be used.
+        piece_rows: Number of documents per piece.
+        made_with: Settings that the result depends on; pieces made with other settings are refused.
+        resume: Whether existing pieces are used.
 
     Returns:
         The number of documents.
 
     Raises:
-        SimCKPError: There are pieces of something else, or pieces and no ``resume``.
+        SimCKPError: There are pieces made with other settings, or there are pieces and ``resume`` is false.
     """
     parts = target.with_name(target.name + _PARTS)
     _claim(parts, made_with, resume=resume)

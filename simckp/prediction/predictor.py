@@ -1,4 +1,4 @@
-"""A trained model in one folder, and what it is for: keyphrases of texts."""
+"""Predict keyphrases of texts with a trained model, which is one folder."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,10 +36,10 @@ class Keyphrases:
     """The keyphrases of one text.
 
     Attributes:
-        text: What the spans refer to: a text as it was given, or ``title. abstract`` of a record.
-        phrases: Present ones before absent ones, each kind best first; spans are code points, ``[start, end)``.
+        text: The text that the spans refer to: the input text itself, or ``title. abstract`` of a record.
+        phrases: Present before absent keyphrases, each kind best first; spans are code points, ``[start, end)``.
         truncated: Whether the end of the text was not read.
-        warnings: Why there are none, or what was not read.
+        warnings: Why there are no keyphrases, or what was not read.
     """
 
     text: str
@@ -49,13 +49,13 @@ class Keyphrases:
 
 
 class KeyphrasePredictor:
-    """Gives keyphrases of texts, exactly those that the pipeline predicts with the same networks.
+    """Predicts keyphrases of texts: the same ones as the pipeline predicts with the same networks.
 
     Args:
         folder: A model folder: networks as safetensors, everything else as JSON; nothing in it is executed.
 
     Raises:
-        SimCKPError: The folder is not such a one, or the tagger's model is not installed.
+        SimCKPError: The folder is not a model folder, or the tagger's model is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,10 +70,10 @@ class KeyphrasePredictor:
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> "KeyphrasePredictor":
-        """Return the model of a folder, or of the model hub by its id.
+        """Return the model in a folder, or a model of the hub by its id.
 
         Raises:
-            SimCKPError: There is no such folder and the hub gives no such model.
+            SimCKPError: There is no such folder, and the model cannot be downloaded from the hub.
         """
         if Path(name).is_dir():
             return cls(Path(name))
@@ -88,10 +88,10 @@ class KeyphrasePredictor:
         shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
     def push_to_hub(self, repository: str, *, private: bool = True, revision: str | None = None) -> str:
-        """Upload the model folder to the hub, with the token of its login; return the address of the commit.
+        """Upload the model folder to the hub with the token of the user's login; return the address of the commit.
 
         Raises:
-            SimCKPError: The hub refuses it, or cannot be reached.
+            SimCKPError: The hub refuses the upload, or cannot be reached.
         """
         from huggingface_hub import HfApi
 
@@ -109,19 +109,20 @@ class KeyphrasePredictor:
         threshold: float | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> Any:
-        """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, an iterator for an iterator.
+        """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, or an iterator for an iterator.
 
         Args:
-            texts: Texts, or records with ``title`` and ``abstract`` (cleaned as the pipeline cleans them). Of one
-                text alone its :class:`Keyphrases` are returned.
-            batch_size: Texts at a time; changes nothing but speed and memory.
-            top_k: At most that many of each kind; without a threshold the best ``top_k``, however they score.
-            threshold: In place of the calibrated thresholds and the best-five rule: what scores above it is predicted.
-            kinds: ``present``, ``absent`` or both; without ``absent`` nothing is generated, which takes most of the
-                time.
+            texts: Texts, or records with ``title`` and ``abstract`` (cleaned as in the pipeline). For a single text
+                or record, its :class:`Keyphrases` are returned.
+            batch_size: Number of texts per batch; it affects only speed and memory.
+            top_k: Maximum number of keyphrases of each kind. Without ``threshold``, the best ``top_k`` are predicted,
+                whatever their scores.
+            threshold: Replaces the calibrated thresholds and the best-five rule: phrases that score above it are
+                predicted.
+            kinds: ``present``, ``absent`` or both. Without ``absent``, the slow generation is skipped.
 
         Raises:
-            SimCKPError: A kind, ``batch_size`` or ``top_k`` is not possible.
+            SimCKPError: ``kinds``, ``batch_size`` or ``top_k`` is not valid.
         """
         if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(KINDS):
             raise SimCKPError(f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE}")
@@ -148,7 +149,10 @@ class KeyphrasePredictor:
         return tagged_documents(documents, self._tagger)
 
     def score(self, documents: list[Document], *, kinds: Sequence[Kind] = KINDS) -> list[tuple[Scored, Scored]]:
-        """Return every candidate of each document with its score, present and absent; a kind not asked for is empty."""
+        """Return all scored candidates of each document, present and absent.
+
+        Generation is skipped if ``kinds`` lacks ``absent``, unless the model predicts present keyphrases by generation.
+        """
         settings = self.settings
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
@@ -165,7 +169,7 @@ class KeyphrasePredictor:
         threshold: float | None = None,
         kinds: Sequence[Kind] = KINDS,
     ) -> list[Predicted]:
-        """Return the predicted ones of the scored phrases; see :meth:`__call__` for the options."""
+        """Return the keyphrases that are predicted from the scored phrases; see :meth:`__call__` for the options."""
         minimum = self.settings.selection.minimum if top_k is None else top_k
         thresholds = self.thresholds
         if threshold is not None:
@@ -178,9 +182,9 @@ _POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of present a
 
 
 def as_document(text: Text, number: int) -> Document:
-    """Return a text as the document that the networks read.
+    """Return a text or record as a document for the networks.
 
-    A text stays as it is, so that spans refer to it; a record is cleaned and composed as the pipeline does it.
+    A text is not changed, so that spans refer to it; a record is cleaned and composed as in the pipeline.
     """
     if isinstance(text, str):
         title, abstract, whole = "", text, text

@@ -1,4 +1,4 @@
-"""Score the candidates of documents: mined ones with stage 1, generated ones with stage 2."""
+"""Score the candidates of documents: mined phrases with stage 1, generated phrases with stage 2."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -23,7 +23,7 @@ class Networks(NamedTuple):
 
     @classmethod
     def load(cls, extractor: Path, reranker: Path) -> "Networks":
-        """Return the networks of two folders, on the accelerator if there is one.
+        """Return the networks of two folders, on the GPU if there is one.
 
         Raises:
             SimCKPError: A folder does not hold a trained network of its stage.
@@ -34,14 +34,14 @@ class Networks(NamedTuple):
     def score(
         self, rows: list[tuple[Document, Mined, Generated]], *, overlap: int | None
     ) -> list[tuple[Scored, Scored]]:
-        """Return the scored phrases of each document: present ones, absent ones.
+        """Return the scored present phrases and the scored absent phrases of each document.
 
-        Without an extractor that scores, present phrases are the generated ones that stand in the text. Without a
-        reranker, generated phrases have the score of their best beam.
+        If the extractor does not score candidates, the present phrases are the generated phrases that are in the text.
+        Without a reranker, a generated phrase has the score of its best beam.
 
         Args:
             rows: Documents with their candidates and generated phrases.
-            overlap: Tokens that two windows of a long document share; None truncates the document.
+            overlap: Number of tokens that two windows of a long document share; None truncates the document.
         """
         present: Iterable[Scored]
         absent: Iterable[Scored]
@@ -60,14 +60,14 @@ class Networks(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _loaded(extractor: Path, reranker: Path) -> Networks:
-    """Keep the networks of a worker process from piece to piece."""
+    """Cache the networks of a worker process, so that they are loaded once for all pieces."""
     return Networks.load(extractor, reranker)
 
 
 def score_documents(
     rows: list[tuple[Document, Mined, Generated]], *, extractor: Path, reranker: Path, overlap: int | None
 ) -> list[Scored]:
-    """Return the rows of the ``scores`` data set, two for each document, by the networks of two folders.
+    """Return the rows of the ``scores`` data set, two per document, from the networks in two folders.
 
     See :meth:`Networks.score`.
     """
@@ -77,8 +77,9 @@ def score_documents(
 def beam_scores(document: Document, mined: Mined, generated: Generated, *, kind: Kind) -> Scored:
     """Return the generated phrases of one kind in the order of the beams.
 
-    The score is the log-probability of the best sequence that holds a phrase; phrases of one sequence share it and
-    keep their order in it. A present phrase has the spans of the mined candidate with its key, if there is one.
+    The score of a phrase is the log-probability of the best sequence that contains it; phrases of the same sequence
+    have the same score and keep their order. A present phrase has the spans of the mined candidate with the same key,
+    if there is one.
     """
     spans = {phrase["key"]: phrase["spans"] for phrase in mined["phrases"]} if kind == "present" else {}
     present, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))

@@ -1,4 +1,4 @@
-"""Stage 2's examples: documents and generated phrases as tokens.
+"""Examples of stage 2: documents and generated phrases as tokens.
 
 Shapes: T tokens, C generated phrases of one document.
 """
@@ -21,11 +21,11 @@ class RerankingExample:
     """One document with its generated phrases that are not in its text.
 
     Attributes:
-        windows: Tokens of the document's windows, each of shape (T,); one, where long documents are truncated.
+        windows: Token ids of the document's windows, each of shape (T,); one window if long documents are truncated.
         phrases: Token ids of each phrase, C arrays.
-        label: Whether it was generated correctly, bool, shape (C,).
+        label: Whether each phrase is an absent gold keyphrase, bool, shape (C,).
         targets: Number of absent gold keyphrases, generated or not.
-        truncated: Whether the document's end is in no window.
+        truncated: Whether no window contains the end of the document.
     """
 
     windows: list[Integers]
@@ -36,12 +36,12 @@ class RerankingExample:
 
     @property
     def input_ids(self) -> Integers:
-        """Return the tokens of the first window, shape (T,): what is learnt from."""
+        """The token ids of the first window, shape (T,), which are used in training."""
         return self.windows[0]
 
     @property
     def has_contrast(self) -> bool:
-        """Whether there are a positive and a negative: without either, eq. 3 is empty or zero."""
+        """Whether there are both a positive and a negative; without one of them, eq. 3 is empty or zero."""
         return bool(self.label.any() and not self.label.all())
 
 
@@ -53,14 +53,14 @@ def reranking_examples(
     with_gold: bool = False,
     overlap: int | None = None,
 ) -> Iterator[RerankingExample]:
-    """Yield one example per document; its phrases stand in the order of :func:`absent_phrases`.
+    """Yield one example per document, with its phrases in the order of :func:`absent_phrases`.
 
     Args:
         rows: Documents with their generated phrases.
-        tokenizer: Of the network, for documents.
-        phrase_tokenizer: Of the network, for phrases.
-        with_gold: Whether absent gold keyphrases that were not generated follow, as correct ones.
-        overlap: Tokens that two windows of a long document share; None truncates the document.
+        tokenizer: The network's tokenizer for documents.
+        phrase_tokenizer: The network's tokenizer for phrases.
+        with_gold: Whether absent gold keyphrases that were not generated are appended as positives.
+        overlap: Number of tokens that two windows of a long document share; None truncates the document.
     """
     for document, generated in rows:
         absent = absent_phrases(generated)
@@ -86,9 +86,9 @@ def absent_phrases(generated: Generated) -> list[GeneratedPhrase]:
 
 
 def collate(examples: list[RerankingExample], *, pad_token_id: int) -> Batch:
-    """Return a batch as :meth:`simckp.reranking.reranker.Reranker.forward` takes it.
+    """Return a batch in the form of the arguments of :meth:`simckp.reranking.reranker.Reranker.forward`.
 
-    A phrase that several documents share is encoded once.
+    A phrase that several documents share is in the batch once.
     """
     position_of: dict[bytes, int] = {}
     distinct: list[Integers] = []

@@ -22,13 +22,15 @@ SETTINGS_FILE = "reranker.json"
 
 
 class Reranker(nn.Module):
-    """Documents and phrases are encoded apart: pooled states, linear layer and tanh, cosine similarity.
+    """A dual encoder: documents and phrases are encoded separately and compared by cosine similarity.
+
+    Each embedding is the pooled states of an encoder, followed by a linear layer and tanh.
 
     Args:
         document_encoder: Encoder of documents.
         phrase_encoder: Encoder of phrases: the same object for one shared encoder (the authors' scripts), another
-            for two (the paper).
-        tokenizer: Of the backbone, cutting at ``settings.max_source_tokens``.
+            object for two encoders (the paper).
+        tokenizer: Tokenizer of the backbone; it truncates at ``settings.max_source_tokens``.
         settings: Pooling, temperature, reduction, lengths.
     """
 
@@ -59,17 +61,17 @@ class Reranker(nn.Module):
         gold: Tensor,
         counts: Mapping[str, float] | None = None,
     ) -> dict[str, Tensor]:
-        """Return ``loss``: eq. 3 over correctly and wrongly generated phrases.
+        """Return ``loss``: eq. 3 with correctly generated phrases as positives and wrong ones as negatives.
 
         Args:
             input_ids: Documents, shape (B, T).
-            attention_mask: Shape (B, T).
+            attention_mask: 1 for real tokens of documents, shape (B, T).
             phrase_input_ids: The batch's distinct phrases, shape (N, T).
-            phrase_attention_mask: Shape (N, T).
-            candidate_phrase: Phrase of each candidate, shape (C,).
-            candidate_document: Document of each candidate, shape (C,).
-            gold: Whether it was generated correctly, bool, shape (C,).
-            counts: What the loss is divided by, if not by this batch's own :meth:`loss_counts`.
+            phrase_attention_mask: 1 for real tokens of phrases, shape (N, T).
+            candidate_phrase: Index of each candidate's phrase, shape (C,).
+            candidate_document: Index of each candidate's document, shape (C,).
+            gold: Whether a candidate is an absent gold keyphrase, bool, shape (C,).
+            counts: Divisor of the loss; by default this batch's own :meth:`loss_counts`.
         """
         document_BD = self.embed_documents(input_ids, attention_mask)
         phrase_ND = self.embed_phrases(phrase_input_ids, phrase_attention_mask)
@@ -100,12 +102,12 @@ class Reranker(nn.Module):
         return self.heads["phrase"](pooled_ND)  # type: ignore[no-any-return]
 
     def loss_counts(self, batch: Mapping[str, Any]) -> dict[str, int]:
-        """Return how many terms the loss of a batch sums over: its positives, or its documents."""
+        """Return the number of terms that the loss of a batch sums over: its positives, or its documents."""
         mean = self.settings.reduction == "mean"
         return {"loss": int(batch["gold"].sum()) if mean else len(batch["input_ids"])}
 
     def backbones(self) -> list[PreTrainedModel]:
-        """Return the pretrained networks inside; one if it is shared."""
+        """Return the pretrained networks inside; only one if the encoder is shared."""
         return list(dict.fromkeys((self.document_encoder, self.phrase_encoder)))
 
     def save(self, folder: Path) -> None:
@@ -119,22 +121,22 @@ class Reranker(nn.Module):
 
 
 class BeamOrder:
-    """``w/o Reranker`` of the ablation, in the place of a network: phrases keep the order of the beams."""
+    """The ablation ``w/o Reranker``: it replaces the network, and phrases keep the order of the beams."""
 
     def __init__(self, settings: RerankerSettings) -> None:
         self.settings = settings
 
     def save(self, folder: Path) -> None:
-        """Write the settings, all there is, into a folder."""
+        """Write the settings into a folder; there is nothing else to save."""
         folder.mkdir(parents=True, exist_ok=True)
         write_settings(folder / SETTINGS_FILE, self.settings)
 
 
 def new_reranker(backbone: str, settings: RerankerSettings) -> Reranker:
-    """Return an untrained reranker on a pretrained backbone (a hub id, a local folder, or ``minilm``).
+    """Return an untrained reranker with a pretrained backbone (a hub id, a local folder, or ``minilm``).
 
     Raises:
-        SimCKPError: The backbone cannot be loaded, or does not read the lengths of the settings.
+        SimCKPError: The backbone cannot be loaded, or reads fewer tokens than the settings require.
     """
     tokenizer = Tokenizer(load_tokenizer(backbone), settings.max_source_tokens)
     documents = load_encoder(backbone)
@@ -145,10 +147,10 @@ def new_reranker(backbone: str, settings: RerankerSettings) -> Reranker:
 
 
 def load_reranker(folder: Path) -> Reranker | None:
-    """Return a trained reranker, as :meth:`Reranker.save` wrote it, in evaluation mode; None for a :class:`BeamOrder`.
+    """Return a trained reranker that :meth:`Reranker.save` wrote, in evaluation mode; None for a :class:`BeamOrder`.
 
     Raises:
-        SimCKPError: The folder is not such a one.
+        SimCKPError: The folder does not hold the settings or tokenizer of a reranker.
     """
     settings = read_settings(folder / SETTINGS_FILE, RerankerSettings)
     if settings.method == "none":

@@ -1,4 +1,4 @@
-"""Scores of generated phrases by a trained network of stage 2."""
+"""Score generated phrases with a trained network of stage 2."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from simckp.networks.tokenization import Integers
 from simckp.reranking.examples import RerankingExample, absent_phrases, reranking_examples
 from simckp.reranking.reranker import Reranker, similarities
 
-# Change nothing but speed and memory.
+# The batch sizes affect only speed and memory.
 _DOCUMENT_BATCH = 16
 _PHRASE_BATCH = 256
 
 
 class PhraseVectors:
-    """Vectors of phrases: each distinct phrase is encoded once, since its vector does not depend on the document."""
+    """Vectors of phrases; each distinct phrase is encoded once, since its vector does not depend on the document."""
 
     def __init__(self, model: Reranker) -> None:
         self._model = model
@@ -24,7 +24,7 @@ class PhraseVectors:
 
     @torch.inference_mode()
     def add(self, phrases: list[Integers]) -> None:
-        """Encode the phrases (token ids) that are not known yet, sorted by length."""
+        """Encode the phrases (token ids) that were not encoded before, in batches of similar lengths."""
         new = {key: phrase for phrase in phrases if (key := phrase.tobytes()) not in self._vectors}
         keys, rows = list(new), list(new.values())
         device = next(self._model.parameters()).device
@@ -36,13 +36,13 @@ class PhraseVectors:
             )
 
     def stack(self, phrases: list[Integers]) -> torch.Tensor:
-        """Return the vectors of known phrases, shape (N, D)."""
+        """Return the vectors of phrases that were added before, shape (N, D)."""
         return torch.stack([self._vectors[phrase.tobytes()] for phrase in phrases])
 
 
 @torch.inference_mode()
 def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[list[float]]:
-    """Return the similarity of every generated phrase of every example to its document, or to its best window."""
+    """Return the similarity of each generated phrase of each example to its document: the maximum over windows."""
     device = next(model.parameters()).device
     vectors = PhraseVectors(model)
     vectors.add([phrase for example in examples for phrase in example.phrases])
@@ -63,9 +63,9 @@ def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[
 def score_absent(
     rows: list[tuple[Document, Generated]], model: Reranker, *, overlap: int | None = None
 ) -> Iterator[Scored]:
-    """Yield the generated phrases of each document that are not in its text, with their similarity, best first.
+    """Yield the generated phrases of each document that are not in its text, with their similarities, best first.
 
-    In a document of several windows a phrase has its best similarity to any of them.
+    If a document has several windows, the similarity of a phrase is the maximum over them.
     """
     examples = list(reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, overlap=overlap))
     for (document, generated), example, scores in zip(rows, examples, reranking_scores(model, examples), strict=True):

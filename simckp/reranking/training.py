@@ -22,11 +22,18 @@ def train_reranker(
 ) -> Trained:
     """Train stage 2 (eq. 3) on documents with their generated phrases.
 
-    Documents with no correctly generated phrase are left out, as in the paper. A small corpus may have none at all;
-    then ``params.positives`` = ``generated_and_gold`` makes every absent gold keyphrase a positive.
+    Documents without a correctly generated phrase are left out, as in the paper; so are those without a wrong one. In a
+    small corpus no document may be left; then set ``params.positives`` to ``generated_and_gold``, which makes every
+    absent gold keyphrase a positive.
+
+    Args:
+        training: Training documents with their generated phrases.
+        validation: Validation documents with their generated phrases.
+        params: Hyper-parameters of the stage.
+        run: Settings that are not hyper-parameters, such as seed and folder.
 
     Raises:
-        SimCKPError: The backbone cannot be loaded, or there is nothing to learn from.
+        SimCKPError: The backbone cannot be loaded, or no training document is left.
     """
     transformers.set_seed(run.seed)
     model = new_reranker(params.backbone, settings_of(params, RerankerSettings))

@@ -1,1 +1,1 @@
-"""When and where something runs and what is said about it; nothing here changes a result."""
+"""Memory, logging and provenance; nothing here changes a result."""

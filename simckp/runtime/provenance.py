@@ -1,7 +1,7 @@
-"""Where a result comes from: back through DVC's record of stages (``dvc.lock``) to the raw files.
+"""Trace a result through DVC's record of stages (``dvc.lock``) back to the raw files.
 
-Which inputs with which hashes made which outputs is what DVC records. What it does not, each stage writes beside its
-outputs, as ``provenance/<stage>-<item>.json``: commit, parameters, packages, hardware (:func:`record`).
+DVC records which inputs, by hash, made which outputs. Each stage writes further facts (commit, parameters, packages,
+hardware; see :func:`record`) to ``provenance/<stage>-<item>.json``.
 """
 
 import hashlib
@@ -25,17 +25,17 @@ FOLDER = Path("provenance")
 IN_MODEL = "provenance.json"
 _LOCK = Path("dvc.lock")
 _CODE = ("pipeline", "simckp")
-_NOT_LOCK = ("--", ".", f":!{_LOCK}")  # DVC writes it after every stage
+_NOT_LOCK = ("--", ".", f":!{_LOCK}")  # without dvc.lock, which DVC writes after every stage
 _PACKAGES = ("numpy", "pyarrow", "scikit-learn", "spacy", "nltk", "tokenizers", "torch", "transformers", "dvc")
 
 
 def record_path(stage: str) -> Path:
-    """Return the record of a stage, named as in ``dvc.lock`` (``tag@train``)."""
+    """Return the path of the record of a stage, which is named as in ``dvc.lock`` (``tag@train``)."""
     return FOLDER / f"{stage.replace('@', '-')}.json"
 
 
 def record(stage: str, parameters: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """Return what is to be known of a stage's run that DVC does not know."""
+    """Return facts about a stage's run, most of which DVC does not record; ``seconds`` is its duration."""
     commit = _git("rev-parse", "HEAD")
     return {
         "stage": stage,
@@ -51,24 +51,24 @@ def record(stage: str, parameters: Mapping[str, Any], seconds: float) -> dict[st
 
 
 def trace(path: Path) -> dict[str, Any]:
-    """Return the stage that made a file or folder, and those that made its inputs, back to the raw files.
+    """Return the stage that made a file or folder, and the stages that made its inputs, back to the raw files.
 
     Args:
-        path: In a project, or a model folder anywhere (it holds its own record).
+        path: A file or folder in a project, or a model folder anywhere (it contains its own record).
 
     Returns:
-        ``path`` (the output that was asked for, or that the file lies in), ``files`` and ``stages``, which name each
-        other. A file or folder, by path: ``stage`` that made it (None: a raw file), ``hash`` (DVC's), ``unchanged``
-        (whether it still has that hash). A stage, by name: ``inputs`` (paths), ``parameters``, ``code`` (files, folders
-        and their hashes), ``record`` (see :func:`record`; None if it is not here).
+        ``path`` (the requested output, or the output that contains the file), ``files`` and ``stages``. ``files`` has,
+        by path: ``stage`` (that made the file or folder; None for a raw file), ``hash`` (from DVC) and ``unchanged``
+        (whether it still has that hash). ``stages`` has, by name: ``inputs`` (paths), ``parameters``, ``code`` (files
+        and folders with their hashes) and ``record`` (see :func:`record`; None if it is missing).
 
     Raises:
-        SimCKPError: Nothing is known of it.
+        SimCKPError: The path is not in a project, or no stage made it.
     """
     root = _root(path)
     if root is None and (path / IN_MODEL).is_file():
-        found: dict[str, Any] = json.loads((path / IN_MODEL).read_text(encoding="utf-8"))
-        return found
+        stored: dict[str, Any] = json.loads((path / IN_MODEL).read_text(encoding="utf-8"))
+        return stored
     if root is None:
         raise SimCKPError(f"{path}: in no folder with a {_LOCK}, and no model folder")
     lock = _lock(root)
@@ -79,7 +79,7 @@ def trace(path: Path) -> dict[str, Any]:
 
 
 def trace_running(stage: str, out: str) -> dict[str, Any]:
-    """Return what is known of an output while its stage still runs: as :func:`trace`, without a hash of the output."""
+    """Return :func:`trace` of an output whose stage is still running; the output has no hash yet."""
     root = Path.cwd()
     deps = [{"path": path} for path in _yaml(root / "dvc.yaml")["stages"][stage]["deps"]]
     lock = _lock(root) if (root / _LOCK).is_file() else {}
@@ -87,7 +87,7 @@ def trace_running(stage: str, out: str) -> dict[str, Any]:
 
 
 def _chain(root: Path, lock: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return an output of a stage in ``dvc.lock`` with all that it came from; see :func:`trace`."""
+    """Return an output of a stage in ``dvc.lock`` with everything that it was made from; see :func:`trace`."""
     files: dict[str, Any] = {}
     stages: dict[str, Any] = {}
     waiting = _origins(lock, {"path": path})
@@ -121,14 +121,17 @@ def _is_code(path: str) -> bool:
 
 
 def _origins(lock: Mapping[str, Any], dep: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
-    """Return the outputs that a dependency is, lies in or has in it, with their stages; else the raw file itself."""
+    """Return the outputs that a dependency equals, is part of, or contains, with their stages.
+
+    If there are none, the dependency is a raw file and is itself returned, with the stage None.
+    """
     if owner := _owner(lock, dep["path"]):
         return [owner]
     return [*_within(lock, dep["path"])] or [(None, dep)]
 
 
 def _owner(lock: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]] | None:
-    """Return the stage and output that a path is, or lies in."""
+    """Return the output that a path equals or is part of, with its stage."""
     parts = {str(parent) for parent in (PurePosixPath(path), *PurePosixPath(path).parents)}
     for stage, entry in lock.items():
         for out in entry.get("outs", []):
@@ -138,7 +141,7 @@ def _owner(lock: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]] | N
 
 
 def _within(lock: Mapping[str, Any], folder: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the stages and outputs that lie in a folder."""
+    """Return the outputs in a folder, with their stages."""
     return [
         (stage, out)
         for stage, entry in lock.items()
@@ -165,7 +168,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _matches(root: Path, out: Mapping[str, Any]) -> bool:
-    """Say whether a file or folder still has the hash that DVC recorded."""
+    """Return whether a file or folder still has the hash that DVC recorded."""
     path = root / out["path"]
     if path.is_dir():
         files = sorted((file.relative_to(path).as_posix(), file) for file in path.rglob("*") if file.is_file())
@@ -175,7 +178,7 @@ def _matches(root: Path, out: Mapping[str, Any]) -> bool:
 
 
 def md5_of(path: Path) -> str:
-    """Return the MD5 of a file, by which DVC knows it."""
+    """Return the MD5 of a file, which DVC uses as its hash."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
@@ -189,17 +192,17 @@ def _git(*arguments: str) -> str | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _hardware() -> dict[str, Any]:
-    torch = sys.modules.get("torch")  # only if the stage uses it
+    torch = sys.modules.get("torch")  # only if the stage has imported it
     cuda = torch is not None and torch.cuda.is_available()
     return {
         "machine": platform.machine(),

@@ -1,10 +1,10 @@
-"""Keep what libraries say to their own developers out of a user's terminal."""
+"""Suppress messages of libraries that do not concern users."""
 
 import sys
 
 
 def quiet_transformers() -> None:
-    """Leave out reports on weights that are meant to be new, and bars for milliseconds; only if it is loaded."""
+    """Suppress messages about newly initialised weights, and progress bars, if ``transformers`` is loaded."""
     library = sys.modules.get("transformers")
     if library is not None:
         library.utils.logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""The service: ``/predict``, ``/health``, ``/metrics``, and a page at ``/``."""
+"""The HTTP service: ``/predict``, ``/health``, ``/metrics``, and a page at ``/``."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -22,7 +22,7 @@ from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request,
 from simckp.service.meters import Meters
 
 PAGE_FILES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
-# Nothing of another host, nothing inline.
+# The page may load nothing from other hosts and use no inline scripts or styles.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,13 +35,13 @@ _RETRY = {"Retry-After": "1"}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request and all requests together may take.
+    """Limits of the service.
 
     Attributes:
-        body_bytes: Of a request.
-        seconds: From arrival to answer.
-        waiting: Requests that wait; one more is refused.
-        batch: Requests that are answered together.
+        body_bytes: Maximum size of a request body in bytes.
+        seconds: Maximum time to receive a body, and from then to the answer.
+        waiting: Maximum number of waiting requests; more are refused.
+        batch: Maximum number of requests per batch.
     """
 
     body_bytes: int = 1_000_000
@@ -51,12 +51,12 @@ class Limits:
 
 
 def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Limits()) -> FastAPI:
-    """Return the service around a predictor.
+    """Return the web application for a predictor.
 
     Args:
-        predictor: Used in one thread.
-        model: Its name, for ``/health``.
-        limits: What it takes.
+        predictor: The predictor; it is used in one thread.
+        model: Name of the model, for ``/health``.
+        limits: Limits of the service.
     """
     meters = Meters()
     batcher: Batcher[Request, Answer] = Batcher(
@@ -88,10 +88,10 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
 
     @app.post("/predict", responses=_refusals(limits))
     async def predict(request: Request) -> Answer:
-        """Give the keyphrases of a document."""
+        """Return the keyphrases of a document."""
         try:
             async with asyncio.timeout(limits.seconds):
-                # What needs no generation takes a tenth of the time, so it does not wait for what does.
+                # Requests without absent keyphrases take a tenth of the time, so they are batched separately and first.
                 return await batcher(request, ("absent" in request.kinds, *sorted(set(request.kinds))))
         except QueueFullError as error:
             raise HTTPException(429, f"{limits.waiting} requests wait already", headers=_RETRY) from error
@@ -100,12 +100,12 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
 
     @app.get("/health")
     async def health() -> Health:
-        """Say that the service works."""
+        """Return the state of the service."""
         return Health(status="ok", version=__version__, model=model, waiting=batcher.waiting)
 
     @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
-        """Give counts and times for Prometheus."""
+        """Return counts and times for Prometheus."""
         return Response(generate_latest(meters.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     for name, kind in PAGE_FILES.items():
@@ -114,7 +114,7 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
 
 
 def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Answer]:
-    """Return the answers to requests that want the same kinds."""
+    """Return the answers to requests for the same kinds of keyphrases."""
     kinds = batch[0].kinds
     documents = [
         as_document(
@@ -151,7 +151,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
 
 
 def _refusals(limits: Limits) -> dict[int | str, dict[str, Any]]:
-    """Return what a request is refused for, as the page of the API shows it."""
+    """Return the reasons for refusing a request by status code, for the OpenAPI description."""
     causes = {
         400: "The body cannot be read.",
         408: "The body did not arrive in time.",
@@ -164,9 +164,9 @@ def _refusals(limits: Limits) -> dict[int | str, dict[str, Any]]:
 
 
 async def _say_what_is_wrong(_: HTTPRequest, error: Exception) -> Response:
-    """Name the field and the fault; the text itself is not sent back."""
-    given = error.errors() if isinstance(error, RequestValidationError) else []
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in given]
+    """Answer with the invalid fields and what is wrong with them; the text itself is not sent back."""
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in errors]
     return JSONResponse({"detail": "; ".join(faults)}, status_code=422)
 
 

@@ -1,4 +1,4 @@
-"""Requests that arrive together are answered together: one worker, a bounded queue, batches as long as the queue."""
+"""Dynamic batching: requests that wait together are answered as one batch, by one worker with a bounded queue."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class QueueFullError(Exception):
-    """As many requests wait as may wait."""
+    """The maximum number of requests is already waiting."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,16 +22,16 @@ class _Waiting(Generic[Item, Result]):
 
 
 class Batcher(Generic[Item, Result]):
-    """Gives requests to a function in batches, in the order of their arrival.
+    """Passes requests to a function in batches, in the order of arrival.
 
-    While a batch is computed (in one thread of its own, since the networks are used by one at a time), the requests
-    that arrive wait; together they are the next batch. A request that nobody waits for any more is left out.
+    A batch is computed in a separate thread; there is only one, since the networks compute one batch at a time. The
+    requests that arrive meanwhile wait and form the next batch. A request that was cancelled is left out.
 
     Args:
-        compute: Answers items of one kind, in their order.
-        largest: Items of a batch, at most.
-        waiting: Requests that wait, at most.
-        observe: Told the size of each batch.
+        compute: Returns the answers to items of one kind, in order.
+        largest: Maximum number of items in a batch.
+        waiting: Maximum number of waiting requests.
+        observe: Called with the size of each batch.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class Batcher(Generic[Item, Result]):
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """The number of waiting requests."""
         return self._queue.qsize()
 
     def start(self) -> None:
-        """Begin to work; needs a running event loop."""
+        """Start the worker; needs a running event loop."""
         self._worker = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Let the batch that is computed end, and cancel who waits."""
+        """Cancel the worker and the waiting requests, then wait until the thread has finished its batch."""
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -68,10 +68,10 @@ class Batcher(Generic[Item, Result]):
         self._thread.shutdown()
 
     async def __call__(self, item: Item, kind: tuple[Any, ...] = ()) -> Result:
-        """Return the answer to an item; only items of one ``kind`` are computed together, smaller kinds first.
+        """Return the answer to an item; only items of the same ``kind`` form a batch, and smaller kinds come first.
 
         Raises:
-            QueueFullError: Too many wait.
+            QueueFullError: The maximum number of requests is already waiting.
         """
         waiting = _Waiting[Item, Result](item, kind)
         try:
@@ -96,8 +96,8 @@ class Batcher(Generic[Item, Result]):
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._thread, self._compute, [waiting.item for waiting in batch])
-        except Exception as error:  # whatever it is, it belongs to the requests, not to the worker
-            if len(batch) > 1:  # one of them is at fault: the others get their answer
+        except Exception as error:  # any error concerns these requests only; the worker goes on
+            if len(batch) > 1:  # one request may have caused it: the others still get their answers
                 for waiting in batch:
                     await self._answer([waiting])
             elif not batch[0].answer.done():

@@ -1,4 +1,4 @@
-"""A request's body arrives whole, in time and not too large, or the request is refused."""
+"""Refuse requests whose body is too large or does not arrive in time."""
 
 import asyncio
 import json
@@ -7,12 +7,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class BodyLimit:
-    """Reads the body before the application does; counts what arrives, whatever the header says.
+    """Middleware that reads the whole body before the application; it counts bytes and ignores the length header.
 
     Args:
         app: The application.
-        largest: Bytes.
-        seconds: Until the body must be there.
+        largest: Maximum size of a body in bytes.
+        seconds: Maximum time until the body has arrived.
     """
 
     def __init__(self, app: ASGIApp, *, largest: int, seconds: float) -> None:
@@ -21,7 +21,7 @@ class BodyLimit:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Handle an ASGI connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -44,7 +44,7 @@ class BodyLimit:
         await self._app(scope, replay, send)
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """Return the body, or as much of it as is too much; None if the client went away."""
+        """Return the body, or the beginning of one that is too large; None if the client has disconnected."""
         body = bytearray()
         more = True
         while more and len(body) <= self._largest:

@@ -1,4 +1,4 @@
-"""What the service is sent and what it answers; OpenAPI is made of it."""
+"""Requests and answers of the service; its OpenAPI description is made from them."""
 
 from typing import Annotated, Self
 
@@ -37,14 +37,14 @@ class Request(BaseModel):
 
 
 class SpanOut(BaseModel):
-    """A place in the text: code points, ``[start, end)``."""
+    """A span of the text: code points ``[start, end)``."""
 
     start: int
     end: int
 
 
 class PhraseOut(BaseModel):
-    """A keyphrase."""
+    """A scored phrase."""
 
     phrase: str
     kind: Kind
@@ -54,7 +54,7 @@ class PhraseOut(BaseModel):
 
 
 class Answer(BaseModel):
-    """Present keyphrases before absent ones, each kind best first."""
+    """The keyphrases of one document: present before absent ones, each kind best first."""
 
     text: str = Field(description="What the spans refer to.")
     phrases: list[PhraseOut]
@@ -63,13 +63,13 @@ class Answer(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why there is no answer."""
+    """The reason why a request was refused."""
 
     detail: str
 
 
 class Health(BaseModel):
-    """That the service works, and with what."""
+    """The state of the service: version, model, number of waiting requests."""
 
     status: str
     version: str

@@ -1,4 +1,4 @@
-"""What the service counts for Prometheus."""
+"""Metrics of the service for Prometheus."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -6,18 +6,18 @@ _BATCHES = (1, 2, 4, 8, 16, 32)
 
 
 class Meters:
-    """The meters of one service, in a registry of their own.
+    """The metrics of one service, in their own registry.
 
     Attributes:
-        registry: What ``/metrics`` shows.
-        requests: For keyphrases, by status.
-        request_seconds: From arrival to answer.
-        batch_documents: Requests answered together.
-        waiting: Requests that wait now.
+        registry: The registry that ``/metrics`` shows.
+        requests: Number of requests for keyphrases, by status.
+        request_seconds: Seconds from arrival to answer.
+        batch_documents: Number of requests per batch.
+        waiting: Number of requests that are waiting.
     """
 
     def __init__(self) -> None:
-        """Make all of them, at zero."""
+        """Create all metrics."""
         self.registry = CollectorRegistry()
         self.requests = Counter("simckp_requests", "Requests for keyphrases.", ["status"], registry=self.registry)
         self.request_seconds = Histogram("simckp_request_seconds", "From arrival to answer.", registry=self.registry)
