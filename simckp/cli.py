@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
@@ -15,7 +15,7 @@ from rich.table import Table
 from simckp.commands import data
 from simckp.commands.display import provenance_tree, show_keyphrases
 from simckp.commands.options import DocumentsPath, Encoding, Fields, Format, given_documents
-from simckp.data.records import KINDS
+from simckp.data.records import KINDS, Kind
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument
 from simckp.errors import SimCKPError
@@ -60,13 +60,10 @@ def predict(
     if resume and (output is None or output.suffix != ".parquet"):
         raise typer.BadParameter("only a Parquet output can be resumed", param_hint="--resume")
     raws = given_documents(source, format, field, encoding)
-    options: dict[str, Any] = {
-        "top_k": top_k,
-        "threshold": threshold,
-        "kinds": ["present"] if present_only else KINDS,
-    }
+    kinds: Sequence[Kind] = ("present",) if present_only else KINDS
+    options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
     quiet_transformers()
-    predictor = KeyphrasePredictor.from_pretrained(model)
+    predictor = KeyphrasePredictor.from_pretrained(model, kinds=kinds)
 
     def records(batch: Iterable[RawDocument]) -> Iterator[dict[str, str]]:
         return ({"title": raw.title, "abstract": raw.abstract} for raw in batch)

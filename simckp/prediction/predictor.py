@@ -1,8 +1,9 @@
 """Predict keyphrases of texts with a trained model, which is one folder."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.data.records import KINDS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored, Tagged
 from simckp.documents.cleaning import clean_text, compose
 from simckp.errors import SimCKPError
-from simckp.generation.overgenerate import Overgenerator
 from simckp.hub.access import hub_errors
 from simckp.networks.settings import read_settings
 from simckp.prediction.model_folder import (
@@ -53,35 +53,44 @@ class KeyphrasePredictor:
 
     Args:
         folder: A model folder: networks as safetensors, everything else as JSON; nothing in it is executed.
+        kinds: Kinds of keyphrases that it can predict. Only what they need is loaded: with ``present`` alone, neither
+            the beam search nor the reranker.
 
     Raises:
-        SimCKPError: The folder is not a model folder, or the tagger's model is not installed.
+        SimCKPError: The folder is not a model folder, the tagger's model is not installed, or a kind is unknown.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, kinds: Sequence[Kind] = KINDS) -> None:
+        self._folder, self.kinds = folder, kinds
+        if not set(kinds) <= set(KINDS):
+            raise SimCKPError(f"kinds={list(kinds)}: expected some of {list(KINDS)}")
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
         self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
-        self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER)
+        self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER if "absent" in kinds else None)
         self._tagger = load_tagger(self.settings.tagger)
-        self._overgenerator = Overgenerator(
-            self._networks.extractor, self.settings.generation, overlap=self.settings.windows.overlap
-        )
+
+    @cached_property
+    def _overgenerator(self) -> Callable[[list[Document]], list[Generated]]:
+        from simckp.generation.overgenerate import Overgenerator
+
+        return Overgenerator(self._networks.extractor, self.settings.generation, overlap=self.settings.windows.overlap)
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> "KeyphrasePredictor":
-        """Return the model in a folder, or a model of the hub by its id.
+    def from_pretrained(
+        cls, name: str | Path, *, revision: str | None = None, kinds: Sequence[Kind] = KINDS
+    ) -> "KeyphrasePredictor":
+        """Return the model in a folder, or a model of the hub by its id; ``kinds`` as for the class.
 
         Raises:
             SimCKPError: There is no such folder, and the model cannot be downloaded from the hub.
         """
         if Path(name).is_dir():
-            return cls(Path(name))
+            return cls(Path(name), kinds=kinds)
         from huggingface_hub import snapshot_download
 
         with hub_errors(f"{str(name)!r} is neither a model folder nor a model of the hub"):
             folder = snapshot_download(str(name), revision=revision)
-        return cls(Path(folder))
+        return cls(Path(folder), kinds=kinds)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Copy the model folder."""
@@ -107,7 +116,7 @@ class KeyphrasePredictor:
         batch_size: int = _BATCH,
         top_k: int | None = None,
         threshold: float | None = None,
-        kinds: Sequence[Kind] = KINDS,
+        kinds: Sequence[Kind] | None = None,
     ) -> Any:
         """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, or an iterator for an iterator.
 
@@ -119,13 +128,18 @@ class KeyphrasePredictor:
                 whatever their scores.
             threshold: Replaces the calibrated thresholds and the best-five rule: phrases that score above it are
                 predicted.
-            kinds: ``present``, ``absent`` or both. Without ``absent``, the slow generation is skipped.
+            kinds: ``present``, ``absent`` or both; by default all that were loaded. Without ``absent``, the slow
+                generation is skipped.
 
         Raises:
             SimCKPError: ``kinds``, ``batch_size`` or ``top_k`` is not valid.
         """
-        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(KINDS):
-            raise SimCKPError(f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE}")
+        kinds = self.kinds if kinds is None else kinds
+        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(self.kinds):
+            message = (
+                f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE} {' and '.join(self.kinds)}"
+            )
+            raise SimCKPError(message)
         alone = isinstance(texts, str | Mapping)
         several: Iterable[Any] = [texts] if alone else texts
         stream = self._stream(several, batch_size, top_k, threshold, kinds)
@@ -148,12 +162,12 @@ class KeyphrasePredictor:
         """Return the words and tags of each document."""
         return tagged_documents(documents, self._tagger)
 
-    def score(self, documents: list[Document], *, kinds: Sequence[Kind] = KINDS) -> list[tuple[Scored, Scored]]:
+    def score(self, documents: list[Document], *, kinds: Sequence[Kind] | None = None) -> list[tuple[Scored, Scored]]:
         """Return all scored candidates of each document, present and absent.
 
         Generation is skipped if ``kinds`` lacks ``absent``, unless the model predicts present keyphrases by generation.
         """
-        settings = self.settings
+        settings, kinds = self.settings, self.kinds if kinds is None else kinds
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
         generates = "absent" in kinds or not self._networks.extractor.extracts
@@ -167,7 +181,7 @@ class KeyphrasePredictor:
         *,
         top_k: int | None = None,
         threshold: float | None = None,
-        kinds: Sequence[Kind] = KINDS,
+        kinds: Sequence[Kind] | None = None,
     ) -> list[Predicted]:
         """Return the keyphrases that are predicted from the scored phrases; see :meth:`__call__` for the options."""
         minimum = self.settings.selection.minimum if top_k is None else top_k
@@ -175,10 +189,10 @@ class KeyphrasePredictor:
         if threshold is not None:
             minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
         best = [(_best(present, top_k), _best(absent, top_k)) for present, absent in pairs]
-        return predict(best, thresholds=thresholds, minimum=minimum, kinds=kinds)
+        return predict(best, thresholds=thresholds, minimum=minimum, kinds=self.kinds if kinds is None else kinds)
 
 
-_POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of present and absent"
+_POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of what was loaded:"
 
 
 def as_document(text: Text, number: int) -> Document:

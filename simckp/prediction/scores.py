@@ -3,33 +3,40 @@
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from simckp.data.records import Document, Generated, Kind, Mined, Scored, ScoredPhrase
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.extraction.scoring import score_present
 from simckp.networks.backbones import best_device
-from simckp.reranking.reranker import Reranker, load_reranker
-from simckp.reranking.scoring import score_absent
 from simckp.text import StemmedText, candidate_key, split_by_presence, stems
+
+if TYPE_CHECKING:
+    from simckp.reranking.reranker import Reranker
 
 
 class Networks(NamedTuple):
     """The networks of both stages; without a reranker, generated phrases keep the order of the beams."""
 
     extractor: ExtractorGenerator
-    reranker: Reranker | None
+    reranker: Optional["Reranker"]
 
     @classmethod
-    def load(cls, extractor: Path, reranker: Path) -> "Networks":
-        """Return the networks of two folders, on the GPU if there is one.
+    def load(cls, extractor: Path, reranker: Path | None) -> "Networks":
+        """Return the networks of two folders, on the GPU if there is one; ``reranker`` may be None.
 
         Raises:
             SimCKPError: A folder does not hold a trained network of its stage.
         """
-        device, second = best_device(), load_reranker(reranker)
-        return cls(load_extractor(extractor).to(device), second and second.to(device))
+        device = best_device()
+        first = load_extractor(extractor).to(device)
+        if reranker is None:
+            return cls(first, None)
+        from simckp.reranking.reranker import load_reranker
+
+        second = load_reranker(reranker)
+        return cls(first, second and second.to(device))
 
     def score(
         self, rows: list[tuple[Document, Mined, Generated]], *, overlap: int | None
@@ -51,6 +58,8 @@ class Networks(NamedTuple):
         else:
             present = (beam_scores(*row, kind="present") for row in rows)
         if self.reranker is not None:
+            from simckp.reranking.scoring import score_absent
+
             generated_rows = [(document, generated) for document, _, generated in rows]
             absent = score_absent(generated_rows, self.reranker, overlap=overlap)
         else:
