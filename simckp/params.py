@@ -152,13 +152,16 @@ class ExtractorParams(Optimisation, ExtractorSettings):
 class Generation(Section):
     """Overgeneration: sequences returned = ``beams``; ``no_repeat_ngram`` 0 allows repetition.
 
-    ``precision`` of the decoder: ``int8`` is for the CPU, ``bfloat16`` for a GPU.
+    ``shortlist``: the decoder chooses from the tokens of the text and this many of the tokens that are most frequent
+    in the training data; null, from the whole vocabulary. ``precision`` of the decoder: ``int8`` is for the CPU,
+    ``bfloat16`` for a GPU.
     """
 
     beams: Annotated[int, Field(ge=1, le=500)]
     max_new_tokens: Positive
     no_repeat_ngram: Annotated[int, Field(ge=0)]
     length_penalty: float
+    shortlist: Positive | None
     batch_size: Positive
     precision: Literal["float32", "bfloat16", "int8"]
     checkpoint_documents: Positive

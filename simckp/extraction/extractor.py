@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
@@ -26,6 +27,7 @@ from simckp.networks.tokenization import Tokenizer
 from simckp.params import ExtractorSettings
 
 SETTINGS_FILE = "extractor.json"
+FREQUENT_FILE = "frequent_tokens.safetensors"
 
 
 class ExtractorGenerator(nn.Module):
@@ -56,6 +58,8 @@ class ExtractorGenerator(nn.Module):
         self.tokenizer = tokenizer
         self.settings = settings
         self.contrastive_weight = contrastive_weight
+        # The tokens of the training data, for the shortlist of overgeneration: see :func:`by_frequency`.
+        self.frequent_tokens = torch.zeros(0, dtype=torch.int32)
         self.add_heads(int(backbone.get_encoder().config.hidden_size))
 
     def add_heads(self, width: int) -> None:
@@ -193,10 +197,12 @@ class ExtractorGenerator(nn.Module):
         self.backbone.save_pretrained(folder)
         self.tokenizer.save(folder)
         write_settings(folder / SETTINGS_FILE, self.settings)
+        save_file({"tokens": self.frequent_tokens}, folder / FREQUENT_FILE)
         if self.extracts:
             save_heads(folder, self.heads())
 
     def load_heads(self, folder: Path) -> None:
-        """Read the heads that :meth:`save` wrote."""
+        """Read the heads and the frequent tokens that :meth:`save` wrote."""
+        self.frequent_tokens = load_file(folder / FREQUENT_FILE)["tokens"]
         if self.extracts:
             load_heads(folder, self.heads())

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import transformers
-from torch import nn
+from torch import Tensor, nn
 
 from simckp.candidates.random_negatives import with_random_negatives
 from simckp.data.records import Document, Mined
@@ -67,6 +67,7 @@ def train_extractor(
     )
     read = list(examples(training))
     used = [example for example in read if params.documents == "all" or len(example.decoder_labels)]
+    model.frequent_tokens = by_frequency(used, len(model.tokenizer))
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
     if model.extracts:
         validate = ranking_validation(extraction_scores, list(examples(validation)), run)
@@ -76,6 +77,22 @@ def train_extractor(
     other_rate = (rate, model.decoder_parameters()) if rate is not None else None
     result = train(model, used, batch, validate, params, run, other_rate=other_rate)
     return Trained.of(model, result, read=read, used=used)
+
+
+def by_frequency(examples: Iterable[ExtractionExample], vocabulary: int) -> Tensor:
+    """Return the tokens of training examples, int32: those of targets before those of documents only, frequent first.
+
+    Args:
+        examples: Training examples.
+        vocabulary: Number of tokens that the tokenizer knows.
+    """
+    in_targets, in_documents = torch.zeros(2, vocabulary, dtype=torch.int64)
+    for example in examples:
+        in_targets += torch.bincount(torch.from_numpy(example.decoder_labels), minlength=vocabulary)
+        in_documents += torch.bincount(torch.from_numpy(example.input_ids), minlength=vocabulary)
+    order = torch.argsort(in_documents, descending=True, stable=True)
+    order = order[torch.argsort(in_targets[order], descending=True, stable=True)]
+    return order[(in_targets + in_documents)[order] > 0].int()
 
 
 @torch.inference_mode()

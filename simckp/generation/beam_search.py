@@ -7,7 +7,7 @@ Shapes: B documents, K beams, W rows per document (1 at first, then K), R = B * 
 L tokens (start token included), V vocabulary.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -69,7 +69,9 @@ class _Beams:
 
 
 @torch.inference_mode()
-def beam_search(hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search) -> list[list[Sequence]]:
+def beam_search(
+    hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search, *, shortlist: Tensor | None = None
+) -> list[list[Sequence]]:
     """Return the K best sequences of each document, best first.
 
     Args:
@@ -77,20 +79,37 @@ def beam_search(hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, searc
         mask_BT: 1 for real tokens, shape (B, T).
         decoder: Decoder of the same network.
         search: Settings of the search.
+        shortlist: The only tokens that may be chosen, sorted and without duplicates, shape (S,); start and end token
+            are among them, and S is more than 2 K. None for the whole vocabulary. Probabilities are normalised over the
+            shortlist, so scores are a little higher than without it.
     """
-    running = _Running(hidden_BTD, mask_BT, decoder, search)
+    if shortlist is not None:
+        # Inside the search a token is its position in the shortlist.
+        start, end = torch.searchsorted(shortlist, shortlist.new_tensor([search.start, search.end])).tolist()
+        search = replace(search, start=start, end=end)
+    running = _Running(hidden_BTD, mask_BT, decoder, search, shortlist)
     for position in range(search.max_new_tokens):
         if running.documents:
             running.advance(position)
-    return [running.results[document] for document in range(len(hidden_BTD))]
+    results = [running.results[document] for document in range(len(hidden_BTD))]
+    if shortlist is None:
+        return results
+    tokens = shortlist.tolist()
+    return [
+        [Sequence([tokens[place] for place in beam.token_ids], beam.log_prob) for beam in beams] for beams in results
+    ]
 
 
 class _Running:
     """A search in progress: ``documents`` has the positions of the unfinished ones, ``results`` the finished ones."""
 
-    def __init__(self, hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search) -> None:
+    def __init__(
+        self, hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search, shortlist: Tensor | None
+    ) -> None:
         self._decoder, self._search = decoder, search
-        self._state = decoder.start(hidden_BTD, mask_BT, length=search.max_new_tokens, beams=search.beams)
+        self._state = decoder.start(
+            hidden_BTD, mask_BT, length=search.max_new_tokens, beams=search.beams, shortlist=shortlist
+        )
         self._scratch_RV = torch.empty(self._state.logits.shape, device=hidden_BTD.device)
         self.documents = list(range(len(hidden_BTD)))
         self.results: dict[int, list[Sequence]] = {}

@@ -59,6 +59,9 @@ class State:
         spare: A second buffer like ``own``; the two take turns, because allocating memory would cost more than the
             copy.
         logits: Buffer of the output layer, (B * K, V).
+        shortlist: The only tokens that the decoder can choose, (S,); None for the whole vocabulary. With a shortlist,
+            all token ids of the search are positions in it, and V is S, padded to whole blocks.
+        output: Weights (V, D) and biases (V,) of the shortlist's tokens.
     """
 
     cross: list[tuple[Tensor, Tensor]]
@@ -66,6 +69,8 @@ class State:
     own: Tensor
     spare: Tensor
     logits: Tensor
+    shortlist: Tensor | None = None
+    output: tuple[Tensor, Tensor] | None = None
 
     def select_rows(self, rows_R: Tensor, length: int) -> None:
         """Give each row the first ``length`` tokens of the row in ``rows_R``; a row may be used many times or never."""
@@ -164,13 +169,17 @@ class StepDecoder(nn.Module):
         super().__init__()
         self.embed, self.layers, self.transform, self.bridge = embed, nn.ModuleList(layers), transform, bridge
         self.output = convert(output)
+        # The shortlist's weights are taken from here: 8-bit weights are packed and cannot be taken by token.
+        self.output_weight, self.output_bias = output.weight, output.bias
         self.vocabulary = output.out_features
         # Tokens from here on only fill up the last block. If all other biases are zero, none is added: the forward pass
         # then sets the logits of the filling tokens, which saves a pass over all logits.
         self.real = int((output.bias > IMPOSSIBLE).sum())
         self.biased = bool(output.bias[: self.real].any())
 
-    def start(self, hidden_BTD: Tensor, mask_BT: Tensor, *, length: int, beams: int) -> State:
+    def start(
+        self, hidden_BTD: Tensor, mask_BT: Tensor, *, length: int, beams: int, shortlist: Tensor | None = None
+    ) -> State:
         """Return the state before the first of at most ``length`` tokens, with one row per document."""
         hidden_BTD = self.bridge(hidden_BTD)
         mask = None
@@ -178,12 +187,21 @@ class StepDecoder(nn.Module):
             lowest = torch.finfo(hidden_BTD.dtype).min
             mask = hidden_BTD.new_zeros(mask_BT.shape).masked_fill(mask_BT == 0, lowest)[:, None, None, :]
         own = hidden_BTD.new_empty(len(self.layers), 2, length, len(hidden_BTD), hidden_BTD.shape[2])
+        output = None
+        if shortlist is not None:
+            filling = -len(shortlist) % VOCABULARY_BLOCK
+            output = (
+                functional.pad(self.output_weight[shortlist], (0, 0, 0, filling)),
+                functional.pad(self.output_bias[shortlist], (0, filling), value=IMPOSSIBLE),
+            )
         return State(
             cross=[layer.cross_keys_values(hidden_BTD) for layer in self.layers],  # type: ignore[operator]
             cross_mask=mask,
             own=own,
             spare=own.new_empty(0, 2, 0, 0, 0),
-            logits=own.new_empty(len(hidden_BTD) * beams, self.vocabulary),
+            logits=own.new_empty(len(hidden_BTD) * beams, len(output[1]) if output else self.vocabulary),
+            shortlist=shortlist,
+            output=output,
         )
 
     def forward(self, tokens_R: Tensor, position: int, state: State) -> Tensor:
@@ -191,10 +209,13 @@ class StepDecoder(nn.Module):
 
         They are valid until the next call, which may reuse the buffer.
         """
-        hidden_RD = self.embed(tokens_R, position)
+        hidden_RD = self.embed(tokens_R if state.shortlist is None else state.shortlist[tokens_R], position)
         for index, layer in enumerate(self.layers):
             hidden_RD = layer(hidden_RD, state, index, position)
         hidden_RD = self.transform(hidden_RD)
+        if state.output is not None:
+            weight_VD, bias_V = state.output
+            return torch.addmm(bias_V, hidden_RD, weight_VD.T, out=state.logits[: len(hidden_RD)])
         if not isinstance(self.output, nn.Linear):
             return self.output(hidden_RD)  # type: ignore[no-any-return]
         logits_RV = state.logits[: len(hidden_RD)]

@@ -54,7 +54,15 @@ class Overgenerator:
         known = step_decoder(model.backbone, settings.precision) if len(self._ends) == 1 else None
         # The beam search looks at twice as many continuations as beams; the vocabulary must have more tokens than that.
         self._decoder = known if known is not None and len(model.tokenizer) > 2 * settings.beams else None
+        self._frequent = None if settings.shortlist is None else self._frequent_tokens(settings.shortlist)
         self._speed = _SpeedLog()
+
+    def _frequent_tokens(self, count: int) -> torch.Tensor:
+        """Return the special tokens and the ``count`` tokens that are most frequent in the training data."""
+        special = torch.tensor([self._start, *self._ends, self._model.tokenizer.separator_id])
+        # The search needs more than 2 K tokens: without training data, the first ones of the vocabulary.
+        filling = torch.arange(2 * self._settings.beams + 1)
+        return torch.cat([self._model.frequent_tokens[:count], special, filling])
 
     def __call__(self, documents: list[Document]) -> list[Generated]:
         """Return the unique phrases in the beams of each document, in the order of the documents.
@@ -86,7 +94,8 @@ class Overgenerator:
         """Return the K best sequences of each encoded text, best first.
 
         Raises:
-            SimCKPError: The backbone has no fast decoder, and the precision is not float32 or there is only one beam.
+            SimCKPError: The backbone has no fast decoder, and there is a shortlist, the precision is not float32 or
+                there is only one beam.
         """
         device = next(self._model.parameters()).device
         ids_BT, mask_BT = pad([text.input_ids for text in batch], self._model.tokenizer.pad_token_id)
@@ -106,12 +115,18 @@ class Overgenerator:
             end=next(iter(self._ends)),
         )
         hidden_BTD = hidden_BTD.to(torch.bfloat16 if half else torch.float32)
-        sequences = beam_search(hidden_BTD, mask_BT, self._decoder, search)
+        shortlist = None
+        if self._frequent is not None:
+            shortlist = torch.unique(torch.cat([self._frequent.to(device), ids_BT.flatten()]))
+        sequences = beam_search(hidden_BTD, mask_BT, self._decoder, search, shortlist=shortlist)
         self._speed.add(len(batch), time.perf_counter() - started)
         return sequences
 
     def _search_with_transformers(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> list[list[Sequence]]:
         """Search with ``generate`` of ``transformers``, which supports any encoder-decoder."""
+        if self._settings.shortlist is not None:
+            message = "generation.shortlist: backbones other than BART and BERT pairs need null"
+            raise SimCKPError(message)
         if self._settings.precision != "float32":
             message = "generation.precision: backbones other than BART and BERT pairs generate in float32 only"
             raise SimCKPError(message)

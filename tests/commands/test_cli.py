@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from simckp import cli
 from simckp.commands import display
 from simckp.data import datasets
+from simckp.errors import SimCKPError
 from simckp.prediction import outputs
 from simckp.prediction.predictor import KeyphrasePredictor
 from tests.prediction.test_predictor import TEXTS, make_folder
@@ -215,3 +216,44 @@ def test_explain(model: Path, tmp_path: Path) -> None:
     assert "'of' (IN) may not start a phrase" in asked
     assert "no present candidate" in asked
     assert "does not stand in the text" in asked
+
+
+def loaded(*arguments: Any) -> set[str]:
+    """Run the command in a process of its own and return the modules that it loaded."""
+    code = (
+        "import sys\n"
+        "from simckp.cli import app\n"
+        "try: app()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "TERM": "dumb"})
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_help_loads_little() -> None:
+    modules = loaded("--help")
+    assert len(modules) < 600  # 542; torch alone has 1,500
+    assert not modules & {"torch", "transformers", "spacy", "nltk", "scipy", "sklearn", "pandas", "matplotlib"}
+
+
+def test_present_keyphrases_need_no_generation(model: Path, corpus: Path) -> None:
+    modules = loaded("predict", corpus, "--model", model, "--present-only")
+    ours = {name for name in modules if name.startswith("simckp.")}
+    assert {"simckp.extraction.extractor", "simckp.candidates.mining"} <= ours
+    assert not {name for name in ours if name.startswith(("simckp.generation", "simckp.reranking"))}
+    assert not {name for name in ours if name.endswith(("training", "trainer"))}
+    unused = {"nltk", "sklearn", "pandas", "matplotlib", "dvc", "fastapi"}
+    assert modules & unused == set()
+    assert len(modules) < 4600
+
+
+def test_a_predictor_of_present_keyphrases_has_no_others(model: Path) -> None:
+    predictor = KeyphrasePredictor.from_pretrained(model, kinds=["present"])
+    both = KeyphrasePredictor(model)
+    assert predictor(TEXTS) == both(TEXTS, kinds=["present"])
+    with pytest.raises(SimCKPError, match="kinds of what was loaded: present"):
+        predictor(TEXTS, kinds=["absent"])
+    with pytest.raises(SimCKPError, match="expected some of"):
+        KeyphrasePredictor(model, kinds=["both"])  # type: ignore[list-item]

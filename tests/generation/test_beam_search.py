@@ -19,6 +19,7 @@ def settings(**changes: Any) -> Generation:
         "max_new_tokens": 9,
         "no_repeat_ngram": 2,
         "length_penalty": 1.0,
+        "shortlist": None,
         "batch_size": 3,
         "precision": "float32",
         "checkpoint_documents": 4,
@@ -74,6 +75,57 @@ def test_lower_precision_stays_near(extractor: Any, precision: str, tolerance: f
     near = Overgenerator(model, settings(precision=precision)).search(batch)
     for one, other in zip(exact, near, strict=True):
         assert other[0].log_prob == pytest.approx(one[0].log_prob, abs=tolerance)
+
+
+def test_a_shortlist_of_everything_changes_nothing(extractor: Any) -> None:
+    batch = list(extractor.tokenizer(TEXTS))
+    whole = hypotheses(Overgenerator(extractor, settings()), batch)
+    extractor.frequent_tokens = torch.arange(len(extractor.tokenizer)).int()
+    listed = hypotheses(Overgenerator(extractor, settings(shortlist=len(extractor.tokenizer))), batch)
+    for one, other in zip(whole, listed, strict=True):
+        assert [tokens for tokens, _ in other] == [tokens for tokens, _ in one]
+        assert [score for _, score in other] == pytest.approx([score for _, score in one], abs=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8", "bfloat16"])
+def test_with_a_shortlist_the_hypotheses_are_those_of_a_vocabulary_without_the_rest(
+    extractor: Any, precision: str
+) -> None:
+    model = extractor
+    model.frequent_tokens = torch.tensor([26, 28, 27, 25], dtype=torch.int32)
+    batch = list(model.tokenizer(TEXTS[:1]))
+    generator = Overgenerator(model, settings(shortlist=3, beams=5, precision=precision))
+    ours = hypotheses(generator, batch)
+    # The three most frequent ones, the text's, special ones, and 2 * 5 + 1 that fill up.
+    allowed = {26, 27, 28, *batch[0].input_ids.tolist(), *range(11), model.tokenizer.separator_id}
+    allowed |= {generator._start, *generator._ends}
+    assert {token for tokens, _ in ours[0] for token in tokens} <= allowed
+    refused = [token for token in range(len(model.tokenizer)) if token not in allowed]
+    assert 25 in refused
+    bias = output_bias(model)
+    with torch.no_grad():
+        bias[..., refused] = -1.0e9
+    theirs = hypotheses(Overgenerator(model, settings(beams=5, precision="float32")), batch, with_transformers=True)
+    if precision == "float32":
+        assert [tokens for tokens, _ in ours[0]] == [tokens for tokens, _ in theirs[0]]
+    best = [max(score for _, score in beams[0]) for beams in (ours, theirs)]
+    assert best[0] == pytest.approx(best[1], abs=1e-4 if precision == "float32" else 0.05)
+
+
+def output_bias(model: Any) -> torch.Tensor:
+    backbone = model.backbone
+    bias = (
+        backbone.final_logits_bias if hasattr(backbone, "final_logits_bias") else backbone.decoder.cls.predictions.bias
+    )
+    assert isinstance(bias, torch.Tensor)
+    return bias
+
+
+def test_other_backbones_have_no_shortlist(extractor: Any) -> None:
+    generator = Overgenerator(extractor, settings(shortlist=5))
+    generator._decoder = None
+    with pytest.raises(SimCKPError, match=r"generation\.shortlist"):
+        generator.search(list(extractor.tokenizer(TEXTS)))
 
 
 def test_a_small_vocabulary_is_left_to_transformers(extractor: Any) -> None:

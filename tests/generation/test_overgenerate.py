@@ -15,6 +15,7 @@ SETTINGS = Generation(
     max_new_tokens=6,
     no_repeat_ngram=2,
     length_penalty=1.0,
+    shortlist=None,
     batch_size=2,
     precision="float32",
     checkpoint_documents=4,
