@@ -58,11 +58,18 @@ class Overgenerator:
         self._speed = _SpeedLog()
 
     def _frequent_tokens(self, count: int) -> torch.Tensor:
-        """Return the special tokens and the ``count`` tokens that are most frequent in the training data."""
+        """Return the special tokens and the ``count`` tokens that are most frequent in the training data.
+
+        Where the training data has fewer tokens, the first ones of the vocabulary are added: WordPiece and BPE number
+        their tokens by frequency.
+        """
         special = torch.tensor([self._start, *self._ends, self._model.tokenizer.separator_id])
-        # The search needs more than 2 K tokens: without training data, the first ones of the vocabulary.
-        filling = torch.arange(2 * self._settings.beams + 1)
-        return torch.cat([self._model.frequent_tokens[:count], special, filling])
+        known = self._model.frequent_tokens
+        others = torch.ones(len(self._model.tokenizer), dtype=torch.bool)
+        others[known.long()] = False
+        # The search needs more than 2 K tokens.
+        count = max(count, 2 * self._settings.beams + 1)
+        return torch.cat([torch.cat([known, others.nonzero()[:, 0]])[:count], special])
 
     def __call__(self, documents: list[Document]) -> list[Generated]:
         """Return the unique phrases in the beams of each document, in the order of the documents.

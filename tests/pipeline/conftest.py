@@ -1,12 +1,27 @@
 """One finished run for all tests of the pipeline: made once, whatever the number of test processes, and copied."""
 
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from tests.pipeline.project import make_project, run
+from tests.pipeline.project import WARM, make_project, run
+from tests.pipeline.warm import start_server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Serve processes with loaded libraries to the commands of this test process; see :mod:`tests.pipeline.warm`."""
+    folder = tmp_path_factory.mktemp("warm")
+    server = start_server(folder)
+    os.environ[WARM] = str(folder / "bin")
+    yield
+    del os.environ[WARM]
+    server.kill()
+    server.wait()
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +33,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str, tiny_bert
         if not (folder / "output").exists():
             shutil.rmtree(folder, ignore_errors=True)
             project = make_project(folder / "project", tiny_bert)
-            output = run(project, "dvc", "repro")
+            output = run(project, "dvc", "repro", warm=False)
             run(project, "git", "add", "-A")
             run(project, "git", "commit", "-qm", "results")
             (folder / "output").write_text(output, encoding="utf-8")

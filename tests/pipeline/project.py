@@ -26,20 +26,26 @@ CHANGES = {
     r"evaluate_every: \d+": "evaluate_every: 2",
     r"checkpoint_documents: 16": "checkpoint_documents: 3",
 }
+# The folder with the client of the warm server, if one runs.
+WARM = "SIMCKP_TESTS_WARM"
 WHO = {"NAME": "t", "EMAIL": "t@example.org"}
 
 
-def environment() -> dict[str, str]:
-    """What every command gets: this Python first, one thread, a name for Git."""
-    found = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+def environment(*, warm: bool = False) -> dict[str, str]:
+    """What every command gets: this Python first, one thread, a name for Git; see :mod:`tests.pipeline.warm`."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    if warm and WARM in os.environ:
+        path = f"{os.environ[WARM]}:{path}"
+    found = os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}
     found |= {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in WHO.items()}
     found.pop("PYTHONPATH", None)
     return found
 
 
-def run(folder: Path, *command: str, check: bool = True, **extra: str) -> str:
-    """Return what a command prints."""
-    done = subprocess.run(command, cwd=folder, env=environment() | extra, capture_output=True, text=True, check=False)
+def run(folder: Path, *command: str, check: bool = True, warm: bool = True, **extra: str) -> str:
+    """Return what a command prints; with ``warm``, the stages that it starts have their libraries loaded already."""
+    variables = environment(warm=warm) | extra
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if check and done.returncode:
         raise AssertionError(f"{command} failed:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
     return done.stdout + done.stderr
