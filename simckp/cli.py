@@ -24,6 +24,7 @@ from simckp.evaluation.external import paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
+from simckp.runtime.threads import wait_politely
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Predict keyphrases of documents.")
 app.add_typer(data.app, name="data")
@@ -205,6 +206,7 @@ def serve(
 
 def main() -> None:
     """Run the command line; a user error gives one sentence and exit code 1, wrong arguments give exit code 2."""
+    wait_politely()
     try:
         app()
     except SimCKPError as error:
