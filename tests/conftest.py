@@ -1,18 +1,26 @@
-"""Fixtures: tiny random networks (no download), a few documents, and the real documents where they are at hand."""
+"""Fixtures: tiny random networks (no download), a few documents, and the real documents where they are at hand.
 
+torch and transformers are imported by the fixtures that need them: worker processes import this module with the
+functions of a test.
+"""
+
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 from hypothesis import settings
 
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
 from simckp.data.records import Document, Mined, Tagged
-from simckp.extraction.extractor import ExtractorGenerator
-from simckp.extraction.loading import new_extractor
 from simckp.params import ExtractorSettings, RerankerSettings
+
+if TYPE_CHECKING:
+    from simckp.extraction.extractor import ExtractorGenerator
+
+# Networks are tiny and test processes run side by side; torch reads this when it is imported.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # The paper's, with lengths for tiny networks.
 EXTRACTOR_SETTINGS = ExtractorSettings(
@@ -56,11 +64,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "pipeline" not in item.path.parts)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real documents; tests that need it are skipped without it."""
@@ -77,6 +80,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_tiny_bert(folder: Path) -> Path:
     """Write a random two-layer BERT of width 16 and its tokenizer into a folder."""
+    import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
@@ -98,6 +102,7 @@ def make_tiny_bert(folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def tiny_bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a random BART of width 16 and a byte-level tokenizer (BART's kind)."""
+    import torch
     from tokenizers import ByteLevelBPETokenizer
     from transformers import BartConfig, BartForConditionalGeneration, BartTokenizerFast
 
@@ -127,8 +132,12 @@ def tiny_bart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["bert", "bart"])
-def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> ExtractorGenerator:
+def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) -> "ExtractorGenerator":
     """An untrained extractor of each kind of backbone, in evaluation mode."""
+    import torch
+
+    from simckp.extraction.loading import new_extractor
+
     torch.manual_seed(0)
     if request.param == "bert":
         return new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1).eval()
