@@ -32,7 +32,7 @@ repro: $(STAMP)
 	@cat reports/results.md
 
 test: $(DEV)
-	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)
 	$(BIN)/ruff check .

@@ -161,7 +161,7 @@ def test_a_long_text_is_read_to_its_end(predictor: KeyphrasePredictor) -> None:
 
 def test_impossible_options(predictor: KeyphrasePredictor) -> None:
     for options in ({"batch_size": 0}, {"top_k": -1}, {"kinds": ["future"]}):
-        with pytest.raises(SimCKPError, match="kinds of present and absent"):
+        with pytest.raises(SimCKPError, match="kinds of what was loaded: present and absent"):
             predictor(TEXTS, **options)  # type: ignore[arg-type]
 
 
