@@ -56,7 +56,7 @@ class Stage:
         self.title = " ".join((name, *item))
         self._address = "@".join((name, "-".join(item))) if item else name
         self._begun = time.monotonic()
-        self._name = name
+        self._code = code_files(Path(__file__).with_name(f"{name}.py"))
         self._state = self._code_and_parameters()
         place = Path(".scratch", name, "-".join(item or ("all",)))
         self.scratch = Path(os.environ.get("DVC_ROOT", ".")) / place / self._fingerprint()
@@ -153,7 +153,7 @@ class Stage:
 
     def _code_and_parameters(self) -> tuple[str, str]:
         code = hashlib.sha256()
-        for path in code_files(Path(__file__).with_name(f"{self._name}.py")):
+        for path in self._code:
             code.update(path.read_bytes())
         return json.dumps(self.listed_parameters(), sort_keys=True), code.hexdigest()
 

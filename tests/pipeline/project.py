@@ -1,5 +1,6 @@
 """A project of its own on a few documents and a tiny random network, and the commands that users run in it."""
 
+import compileall
 import os
 import re
 import shutil
@@ -82,6 +83,8 @@ def make_project(folder: Path, tiny: Path) -> Path:
     """Copy the code and a few documents, make all networks tiny, and commit that."""
     for name in ("pipeline", "simckp", "experiments"):
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # Where no bytecode is written, each of hundreds of stages would compile the code.
+        compileall.compile_dir(folder / name, quiet=2)
     for name in ("dvc.yaml", "params.yaml", ".gitignore", ".dvcignore"):
         shutil.copy(REPOSITORY / name, folder / name)
     shutil.copytree(tiny, folder / "tiny")
