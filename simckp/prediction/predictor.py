@@ -134,18 +134,21 @@ class KeyphrasePredictor:
         Raises:
             SimCKPError: ``kinds``, ``batch_size`` or ``top_k`` is not valid.
         """
-        kinds = self.kinds if kinds is None else kinds
-        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(kinds) <= set(self.kinds):
-            message = (
-                f"batch_size={batch_size}, top_k={top_k}, kinds={list(kinds)}: {_POSSIBLE} {' and '.join(self.kinds)}"
-            )
-            raise SimCKPError(message)
+        kinds = self._wanted(kinds, batch_size=batch_size, top_k=top_k)
         alone = isinstance(texts, str | Mapping)
         several: Iterable[Any] = [texts] if alone else texts
         stream = self._stream(several, batch_size, top_k, threshold, kinds)
         if alone:
             return next(stream)
         return stream if isinstance(texts, Iterator) else list(stream)
+
+    def _wanted(self, kinds: Sequence[Kind] | None, *, batch_size: int = 1, top_k: int | None = None) -> Sequence[Kind]:
+        """Return the wanted kinds, by default all that were loaded, after a check of the options."""
+        wanted = self.kinds if kinds is None else kinds
+        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(wanted) <= set(self.kinds):
+            values = f"batch_size={batch_size}, top_k={top_k}, kinds={list(wanted)}"
+            raise SimCKPError(f"{values}: {_POSSIBLE} {' and '.join(self.kinds)}")
+        return wanted
 
     def _stream(
         self, texts: Iterable[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
@@ -166,8 +169,11 @@ class KeyphrasePredictor:
         """Return all scored candidates of each document, present and absent.
 
         Generation is skipped if ``kinds`` lacks ``absent``, unless the model predicts present keyphrases by generation.
+
+        Raises:
+            SimCKPError: ``kinds`` has one that was not loaded.
         """
-        settings, kinds = self.settings, self.kinds if kinds is None else kinds
+        settings, kinds = self.settings, self._wanted(kinds)
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
         generates = "absent" in kinds or not self._networks.extractor.extracts
@@ -189,7 +195,7 @@ class KeyphrasePredictor:
         if threshold is not None:
             minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
         best = [(_best(present, top_k), _best(absent, top_k)) for present, absent in pairs]
-        return predict(best, thresholds=thresholds, minimum=minimum, kinds=self.kinds if kinds is None else kinds)
+        return predict(best, thresholds=thresholds, minimum=minimum, kinds=self._wanted(kinds, top_k=top_k))
 
 
 _POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of what was loaded:"

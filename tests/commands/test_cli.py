@@ -255,5 +255,7 @@ def test_a_predictor_of_present_keyphrases_has_no_others(model: Path) -> None:
     assert predictor(TEXTS) == both(TEXTS, kinds=["present"])
     with pytest.raises(SimCKPError, match="kinds of what was loaded: present"):
         predictor(TEXTS, kinds=["absent"])
+    with pytest.raises(SimCKPError, match="kinds of what was loaded: present"):
+        predictor.score([], kinds=["absent"])
     with pytest.raises(SimCKPError, match="expected some of"):
         KeyphrasePredictor(model, kinds=["both"])  # type: ignore[list-item]
