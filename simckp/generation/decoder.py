@@ -61,7 +61,7 @@ class State:
         logits: Buffer of the output layer, (B * K, V).
         shortlist: The only tokens that the decoder can choose, (S,); None for the whole vocabulary. With a shortlist,
             all token ids of the search are positions in it, and V is S, padded to whole blocks.
-        output: Weights (V, D) and biases (V,) of the shortlist's tokens.
+        output: The shortlist's rows of the output layer, D to V.
     """
 
     cross: list[tuple[Tensor, Tensor]]
@@ -70,7 +70,7 @@ class State:
     spare: Tensor
     logits: Tensor
     shortlist: Tensor | None = None
-    output: tuple[Tensor, Tensor] | None = None
+    output: nn.Linear | None = None
 
     def select_rows(self, rows_R: Tensor, length: int) -> None:
         """Give each row the first ``length`` tokens of the row in ``rows_R``; a row may be used many times or never."""
@@ -189,17 +189,13 @@ class StepDecoder(nn.Module):
         own = hidden_BTD.new_empty(len(self.layers), 2, length, len(hidden_BTD), hidden_BTD.shape[2])
         output = None
         if shortlist is not None:
-            filling = -len(shortlist) % VOCABULARY_BLOCK
-            output = (
-                functional.pad(self.output_weight[shortlist], (0, 0, 0, filling)),
-                functional.pad(self.output_bias[shortlist], (0, filling), value=IMPOSSIBLE),
-            )
+            output = _filled_up(self.output_weight[shortlist], self.output_bias[shortlist])
         return State(
             cross=[layer.cross_keys_values(hidden_BTD) for layer in self.layers],  # type: ignore[operator]
             cross_mask=mask,
             own=own,
             spare=own.new_empty(0, 2, 0, 0, 0),
-            logits=own.new_empty(len(hidden_BTD) * beams, len(output[1]) if output else self.vocabulary),
+            logits=own.new_empty(len(hidden_BTD) * beams, output.out_features if output else self.vocabulary),
             shortlist=shortlist,
             output=output,
         )
@@ -214,8 +210,8 @@ class StepDecoder(nn.Module):
             hidden_RD = layer(hidden_RD, state, index, position)
         hidden_RD = self.transform(hidden_RD)
         if state.output is not None:
-            weight_VD, bias_V = state.output
-            return torch.addmm(bias_V, hidden_RD, weight_VD.T, out=state.logits[: len(hidden_RD)])
+            logits_RV = state.logits[: len(hidden_RD)]
+            return torch.addmm(state.output.bias, hidden_RD, state.output.weight.T, out=logits_RV)
         if not isinstance(self.output, nn.Linear):
             return self.output(hidden_RD)  # type: ignore[no-any-return]
         logits_RV = state.logits[: len(hidden_RD)]
