@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from torch import Tensor, nn
@@ -86,13 +87,12 @@ def by_frequency(examples: Iterable[ExtractionExample], vocabulary: int) -> Tens
         examples: Training examples.
         vocabulary: Number of tokens that the tokenizer knows.
     """
-    in_targets, in_documents = torch.zeros(2, vocabulary, dtype=torch.int64)
+    in_targets, in_documents = np.zeros((2, vocabulary), dtype=np.int64)
     for example in examples:
-        in_targets += torch.bincount(torch.from_numpy(example.decoder_labels), minlength=vocabulary)
-        in_documents += torch.bincount(torch.from_numpy(example.input_ids), minlength=vocabulary)
-    order = torch.argsort(in_documents, descending=True, stable=True)
-    order = order[torch.argsort(in_targets[order], descending=True, stable=True)]
-    return order[(in_targets + in_documents)[order] > 0].int()
+        np.add.at(in_targets, example.decoder_labels, 1)
+        np.add.at(in_documents, example.input_ids, 1)
+    order = np.lexsort((-in_documents, -in_targets))  # the last key is the first to decide
+    return torch.from_numpy(order[(in_targets + in_documents)[order] > 0]).int()
 
 
 @torch.inference_mode()
