@@ -127,7 +127,7 @@ def all_outputs(params: Mapping[str, Any]) -> frozenset[Path]:
 
 
 def _read_stages() -> dict[str, Any]:
-    stages: dict[str, Any] = YAML(typ="safe", pure=True).load(DVC_YAML.read_text(encoding="utf-8"))["stages"]
+    stages: dict[str, Any] = YAML(typ="safe").load(DVC_YAML.read_text(encoding="utf-8"))["stages"]
     return stages
 
 

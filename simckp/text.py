@@ -82,7 +82,6 @@ def _porter_module() -> Any:
     found = importlib.util.find_spec("nltk")
     if "nltk" in sys.modules or found is None or found.origin is None:
         return importlib.import_module(name)
-    before = set(sys.modules)
     for package in ("nltk", "nltk.stem"):
         stand_in = ModuleType(package)
         stand_in.__path__ = [str(Path(found.origin).parent.joinpath(*package.split(".")[1:]))]
@@ -90,7 +89,7 @@ def _porter_module() -> Any:
     try:
         return importlib.import_module(name)
     finally:
-        for loaded in [module for module in sys.modules if module.split(".")[0] == "nltk" and module not in before]:
+        for loaded in [module for module in sys.modules if module.split(".")[0] == "nltk"]:
             del sys.modules[loaded]
 
 

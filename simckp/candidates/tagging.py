@@ -17,7 +17,6 @@ _CORENLP_TIMEOUT_SECONDS = 120.0
 _SPACY_BATCH = 32
 _DOCUMENTS_A_VOCABULARY = 50_000
 _SPACY_COMPONENTS = ("tok2vec", "transformer", "tagger")
-_SPACY_NEVER_LOADED = ["parser", "ner", "attribute_ruler", "lemmatizer", "morphologizer", "senter"]
 
 
 class WordTagger(Protocol):
@@ -62,7 +61,7 @@ def _load_spacy(model: str) -> Any:
     import spacy
 
     try:
-        pipeline = spacy.load(model, exclude=_SPACY_NEVER_LOADED)
+        pipeline = spacy.load(model)
     except OSError as error:
         message = f"tagger.model: the spaCy model {model!r} is not installed ({error})"
         raise SimCKPError(message) from error
