@@ -20,7 +20,7 @@ from benchmarks.corpus import SyntheticCorpus, real_documents
 from benchmarks.harness import REPEATS, Row, alternate, seconds
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import SpacyTagger, tag_documents
-from simckp.data.datasets import AlignedDatasets, Dataset, write_dataset
+from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles, write_dataset
 from simckp.data.records import Document, Generated, Predicted, PredictedPhrase
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.profiles import PROFILES
@@ -70,7 +70,7 @@ def tagging_two_processes(device: str) -> Row:
             pieces = map_pieces(
                 partial(tag_documents, settings=settings),
                 AlignedDatasets((Dataset(stored, "documents"),)),
-                name="tagged",
+                files=ShardFiles("tagged"),
                 piece_rows=piece,
                 scratch=Path(folder, "scratch"),
                 engine=Engine(workers=2),

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, Self, cast
 from tqdm import tqdm
 
 from pipeline.entry import DeclaredParams, Entry, all_outputs, code_files, dig, read_entry
-from simckp.data.datasets import AlignedDatasets, Dataset
+from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles
 from simckp.data.files import write_json
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
@@ -139,8 +139,10 @@ class Stage:
         size, shard_rows = piece_rows or self.params.shard_rows, self.params.shard_rows
         source = AlignedDatasets(tuple(sources))
         count = -(-source.count() // size)
-        engine = _engine(self.all_params.execution.engine, work, count)
-        pieces = map_pieces(function, source, name=target.name, piece_rows=size, scratch=self.scratch, engine=engine)
+        engine = _engine(self.all_params.execution.engine, work)
+        pieces = map_pieces(
+            function, source, files=ShardFiles(target.name), piece_rows=size, scratch=self.scratch, engine=engine
+        )
         target.join(progress(pieces, self.title, count), shard_rows=shard_rows)
 
     def _fingerprint(self) -> str:
@@ -158,12 +160,12 @@ class Stage:
         return json.dumps(self.listed_parameters(), sort_keys=True), code.hexdigest()
 
 
-def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"], pieces: int) -> Engine:
-    """Return where a stage's pieces are computed, with at most one worker per piece."""
+def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"]) -> Engine:
+    """Return where a stage's pieces are computed."""
     if work == "cpu":
-        return Engine(backend=backend, workers=max(1, min(available_cores(), pieces)))
+        return Engine(backend=backend, workers=available_cores())
     gpus = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
-    return Engine(backend=backend, workers=max(1, min(gpus, pieces)), gpu=gpus > 0)
+    return Engine(backend=backend, workers=max(1, gpus), gpu=gpus > 0)
 
 
 def is_leader() -> bool:

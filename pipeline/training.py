@@ -3,15 +3,14 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from pipeline.runner import PARAMS, Stage, is_leader, progress
-from simckp.data.datasets import aligned
+from pipeline.runner import PARAMS, Stage, is_leader
+from simckp.data.datasets import AlignedDatasets
 from simckp.data.files import write_csv, write_json
-from simckp.execution import available_cores
+from simckp.execution import Engine, available_cores
 from simckp.networks.training import Run, Trained
 from simckp.params import TRAIN, VALID, read_params
 
@@ -30,18 +29,17 @@ _CURVES = {
 }
 
 
-def rows(stage: Stage, name: str) -> tuple[Iterator[Any], Iterator[Any]]:
+def rows(stage: Stage, name: str) -> tuple[AlignedDatasets, AlignedDatasets]:
     """Return documents with their rows of the data set ``name``, for training and for validation.
 
     Training documents that are near-duplicates of documents in other sets are left out.
     """
-    left_out = {row["id"] for row in stage.entry.source("duplicates").read()}
+    left_out = frozenset(row["id"] for row in stage.entry.source("duplicates").read())
 
-    def read(set_name: str) -> Iterator[Any]:
-        sources = [stage.entry.source(source, set_name) for source in ("documents", name)]
-        return progress(aligned(*sources), f"{stage.title}: {set_name}")
+    def read(set_name: str, without: frozenset[str] = frozenset()) -> AlignedDatasets:
+        return AlignedDatasets(tuple(stage.entry.source(source, set_name) for source in ("documents", name)), without)
 
-    return (pair for pair in read(TRAIN) if pair[0]["id"] not in left_out), read(VALID)
+    return read(TRAIN, left_out), read(VALID)
 
 
 def settings(stage: Stage, seed: str) -> Run:
@@ -51,6 +49,7 @@ def settings(stage: Stage, seed: str) -> Run:
         folder=stage.scratch,
         minimum=stage.params.selection.minimum,
         bar=sys.stderr.isatty() and is_leader(),
+        engine=Engine(workers=available_cores()),
     )
 
 

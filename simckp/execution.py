@@ -12,12 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
-from simckp.data import datasets
 from simckp.errors import SimCKPError
 
 Rows = list[Any]
@@ -32,8 +31,8 @@ class Engine:
     Attributes:
         backend: ``local`` for processes on this machine; ``ray`` for a cluster (the one that ``RAY_ADDRESS`` names,
             otherwise one started on this machine).
-        workers: Number of local processes; with 1, this process computes. A Ray cluster ignores it and uses one
-            worker per core or GPU.
+        workers: Number of local processes, at most one per piece; with 1, this process computes. A Ray cluster ignores
+            it and uses one worker per core or GPU.
         gpu: Whether each worker gets a GPU of its own.
     """
 
@@ -42,20 +41,61 @@ class Engine:
     gpu: bool = False
 
 
+class Source(Protocol):
+    """Rows that are read piece by piece; picklable."""
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def read(self, start: int, stop: int) -> Rows:
+        """Return rows ``[start, stop)``, or those of them that are wanted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Rows in memory as a :class:`Source`."""
+
+    rows: Rows
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def read(self, start: int, stop: int) -> Rows:
+        """Return rows ``[start, stop)``."""
+        return self.rows[start:stop]
+
+
+class PieceFiles(Protocol):
+    """Reads and writes the files of finished pieces; picklable."""
+
+    suffix: ClassVar[str]
+
+    def write(self, path: Path, rows: Rows) -> None:
+        """Write the rows of a piece; the file is never half written."""
+        ...
+
+    def is_whole(self, path: Path) -> bool:
+        """Return whether the file exists and can be read."""
+        ...
+
+
 def map_pieces(
     function: Callable[[Rows], Rows],
-    source: datasets.AlignedDatasets,
+    source: Source,
     *,
-    name: str,
+    files: PieceFiles,
     piece_rows: int,
     scratch: Path,
     engine: Engine = Engine(),
 ) -> Iterator[Path]:
     """Apply ``function`` to every ``piece_rows`` rows and yield the files of the results in order.
 
-    Each finished piece is a Parquet file of the data set ``name`` in ``scratch``. A piece that is already there is not
-    computed again unless it is damaged, so a killed run resumes where it stopped. If a worker dies, another worker
-    computes its piece. ``scratch`` must therefore belong to one function and one input (see ``pipeline.runner``).
+    Each finished piece is a file in ``scratch``. A piece that is already there is not computed again unless it is
+    damaged, so a killed run resumes where it stopped. If a worker dies, another worker computes its piece. ``scratch``
+    must therefore belong to one function and one input (see ``pipeline.runner``).
 
     Local workers read and write their pieces themselves, so this process holds none of them in memory. The workers of
     a cluster need no shared disk: this process sends them their rows and writes their results, a few pieces at a time.
@@ -63,7 +103,7 @@ def map_pieces(
     Args:
         function: Maps rows to rows; must be picklable unless there is only one local worker.
         source: Input rows.
-        name: Name of the result's data set.
+        files: Format of the files, for example the shards of a data set.
         piece_rows: Number of rows per piece.
         scratch: Folder for finished pieces.
         engine: Where to compute.
@@ -73,8 +113,10 @@ def map_pieces(
             or the engine is not installed.
     """
     scratch.mkdir(parents=True, exist_ok=True)
+    starts = range(0, source.count(), piece_rows)
+    engine = replace(engine, workers=max(1, min(engine.workers, len(starts))))
     waiting: deque[tuple[Path, Any]] = deque()
-    with _open_pool(engine, function, name) as pool:
+    with _open_pool(engine, function, files) as pool:
 
         def finish_oldest() -> Path:
             path, handle = waiting.popleft()
@@ -82,9 +124,9 @@ def map_pieces(
                 pool.finish(handle)
             return path
 
-        for index, start in enumerate(range(0, source.count(), piece_rows)):
-            piece = Piece(source, start, start + piece_rows, scratch / f"piece-{index:06d}.parquet")
-            waiting.append((piece.path, None if datasets.is_whole(piece.path, name=name) else pool.submit(piece)))
+        for index, start in enumerate(starts):
+            piece = Piece(source, start, start + piece_rows, scratch / f"piece-{index:06d}{files.suffix}")
+            waiting.append((piece.path, None if files.is_whole(piece.path) else pool.submit(piece)))
             if len(waiting) >= pool.ahead:
                 yield finish_oldest()
         while waiting:
@@ -95,7 +137,7 @@ def map_pieces(
 class Piece:
     """Rows ``[start, stop)`` of a source, and the file for their result."""
 
-    source: datasets.AlignedDatasets
+    source: Source
     start: int
     stop: int
     path: Path
@@ -117,8 +159,8 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _compute(function: Callable[[Rows], Rows], piece: Piece, name: str) -> None:
-    datasets.write_shard(piece.path, function(piece.read()), name=name)
+def _compute(function: Callable[[Rows], Rows], piece: Piece, files: PieceFiles) -> None:
+    files.write(piece.path, function(piece.read()))
 
 
 class _Pool(Protocol):
@@ -139,10 +181,10 @@ class _Pool(Protocol):
         ...
 
 
-def _open_pool(engine: Engine, function: Callable[[Rows], Rows], name: str) -> _Pool:
+def _open_pool(engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles) -> _Pool:
     if engine.backend == "ray":
-        return _RayPool(engine, function, name)
-    return _ProcessPool(engine, function, name) if engine.workers > 1 else _NoPool(function, name)
+        return _RayPool(engine, function, files)
+    return _ProcessPool(engine, function, files) if engine.workers > 1 else _NoPool(function, files)
 
 
 class _NoPool:
@@ -150,8 +192,8 @@ class _NoPool:
 
     ahead = 1
 
-    def __init__(self, function: Callable[[Rows], Rows], name: str) -> None:
-        self._function, self._name = function, name
+    def __init__(self, function: Callable[[Rows], Rows], files: PieceFiles) -> None:
+        self._function, self._files = function, files
 
     def __enter__(self) -> Self:
         return self
@@ -163,7 +205,7 @@ class _NoPool:
         return piece
 
     def finish(self, handle: Piece) -> None:
-        _compute(self._function, handle, self._name)
+        _compute(self._function, handle, self._files)
 
 
 @dataclass(slots=True)
@@ -175,8 +217,8 @@ class _Task:
 class _ProcessPool:
     """Processes on this machine; if one dies, new processes compute the unfinished pieces."""
 
-    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], name: str) -> None:
-        self._engine, self._function, self._name = engine, function, name
+    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles) -> None:
+        self._engine, self._function, self._files = engine, function, files
         self.ahead = 2 * engine.workers
         self._tasks: list[_Task] = []
         self._pool = self._start()
@@ -224,7 +266,7 @@ class _ProcessPool:
         raise SimCKPError(f"worker processes died {_ATTEMPTS} times on the same rows (is there enough memory?)")
 
     def _begin(self, task: _Task) -> None:
-        task.future = self._pool.submit(_compute, self._function, task.piece, self._name)
+        task.future = self._pool.submit(_compute, self._function, task.piece, self._files)
 
     def _again(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -252,12 +294,12 @@ def _leave_with_parent() -> None:
 class _RayPool:
     """Tasks on a Ray cluster; Ray restarts the tasks of a dead worker or node elsewhere."""
 
-    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], name: str) -> None:
+    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles) -> None:
         try:
             self._ray: Any = importlib.import_module("ray")
         except ModuleNotFoundError as error:
             raise SimCKPError("execution.engine: ray is not installed (pip install 'simckp[ray]')") from error
-        self._name = name
+        self._files = files
         self._owns_cluster = not self._ray.is_initialized()
         if self._owns_cluster:
             # RAY_ADDRESS names a cluster. Without it, a local one is started; nobody needs its dashboard.
@@ -290,4 +332,4 @@ class _RayPool:
         except self._ray.exceptions.RayError as error:
             message = f"the Ray cluster was lost ({type(error).__name__}); run the stage again: it goes on from here"
             raise SimCKPError(message) from error
-        datasets.write_shard(piece.path, rows, name=self._name)
+        self._files.write(piece.path, rows)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -163,6 +163,22 @@ def is_whole(path: Path, *, name: str) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class ShardFiles:
+    """Shards of the data set ``name`` as the files of :func:`simckp.execution.map_pieces`."""
+
+    name: str
+    suffix: ClassVar[str] = ".parquet"
+
+    def write(self, path: Path, rows: list[Any]) -> None:
+        """See :func:`write_shard`."""
+        write_shard(path, rows, name=self.name)
+
+    def is_whole(self, path: Path) -> bool:
+        """See :func:`is_whole`."""
+        return is_whole(path, name=self.name)
+
+
 def read_dataset(folder: Path, *, name: str) -> Iterator[Any]:
     """Yield the rows of a data set in order; one shard at a time is held in memory.
 
@@ -208,9 +224,13 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class AlignedDatasets:
-    """The rows of one data set, or of several that hold the same documents; picklable, read piece by piece."""
+    """The rows of one data set, or of several that hold the same documents; picklable, read piece by piece.
+
+    The rows with the ids ``without`` are left out when a piece is read; they are counted all the same.
+    """
 
     parts: tuple[Dataset, ...]
+    without: frozenset[str] = frozenset()
 
     def count(self) -> int:
         """Return the number of rows of the first data set."""
@@ -224,8 +244,9 @@ class AlignedDatasets:
         """
         columns = [_read_range(part.folder, part.name, start, stop) for part in self.parts]
         if len(columns) == 1:
-            return columns[0]
-        return list(_side_by_side(columns, [str(part.folder) for part in self.parts], start))
+            return [row for row in columns[0] if row["id"] not in self.without]
+        rows = _side_by_side(columns, [str(part.folder) for part in self.parts], start)
+        return [row for row in rows if row[0]["id"] not in self.without]
 
 
 def _read_range(folder: Path, name: str, start: int, stop: int) -> list[Any]:

@@ -10,21 +10,21 @@ import transformers
 from torch import Tensor, nn
 
 from simckp.candidates.random_negatives import with_random_negatives
-from simckp.data.records import Document, Mined
+from simckp.execution import Rows, Source
 from simckp.extraction.examples import ExtractionExample, collate, extraction_examples
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import extraction_scores
 from simckp.networks.batches import by_length, to_device
 from simckp.networks.trainer import Validation
 from simckp.networks.training import Run, Trained, ranking_validation, settings_of, train
-from simckp.params import ExtractorParams, ExtractorSettings
+from simckp.params import TRAIN, VALID, ExtractorParams, ExtractorSettings
 
 _LIKELIHOOD_BATCH = 16
 
 
 def train_extractor(
-    training: Iterable[tuple[Document, Mined]],
-    validation: Iterable[tuple[Document, Mined]],
+    training: Source,
+    validation: Source,
     params: ExtractorParams,
     run: Run,
     *,
@@ -38,8 +38,9 @@ def train_extractor(
     code.
 
     Args:
-        training: Training documents with their candidates.
-        validation: Validation documents with their candidates.
+        training: Training documents with their candidates, pairs of :class:`simckp.data.records.Document` and
+            :class:`simckp.data.records.Mined`.
+        validation: Validation documents with their candidates, likewise.
         params: Hyper-parameters of the stage.
         run: Settings that are not hyper-parameters, such as seed and folder.
         contrastive_weight: Lambda of eq. 5.
@@ -55,29 +56,36 @@ def train_extractor(
         decoder_layers=params.decoder_layers,
         contrastive_weight=contrastive_weight,
     )
-    if params.negatives == "random":
-        training = (
-            (document, with_random_negatives(document, mined, max_words=max_words, seed=run.seed))
-            for document, mined in training
-        )
     examples = partial(
-        extraction_examples,
+        _examples,
         tokenizer=model.tokenizer,
         max_target_tokens=params.max_target_tokens,
         generate_present=params.decoder_targets == "all" or not model.extracts,
     )
-    read = list(examples(training))
-    used = [example for example in read if params.documents == "all" or len(example.decoder_labels)]
+    of_training = partial(examples, random_words=max_words, seed=run.seed) if params.negatives == "random" else examples
+    read = run.examples(of_training, training, ExtractionExample, TRAIN)
+    used = read if params.documents == "all" else read.where(read.lengths("decoder_labels") > 0)
     model.frequent_tokens = by_frequency(used, len(model.tokenizer))
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
+    held_out = list(run.examples(examples, validation, ExtractionExample, VALID))
     if model.extracts:
-        validate = ranking_validation(extraction_scores, list(examples(validation)), run)
+        validate = ranking_validation(extraction_scores, held_out, run)
     else:
-        validate = partial(_likelihood, examples=list(examples(validation)), batch=batch)
+        validate = partial(_likelihood, examples=held_out, batch=batch)
     rate = params.decoder_learning_rate
     other_rate = (rate, model.decoder_parameters()) if rate is not None else None
     result = train(model, used, batch, validate, params, run, other_rate=other_rate)
     return Trained.of(model, result, read=read, used=used)
+
+
+def _examples(rows: Rows, *, random_words: int | None = None, seed: int = 0, **options: Any) -> list[ExtractionExample]:
+    """Return the examples of documents; with ``random_words``, negatives are random phrases of up to so many words."""
+    if random_words is not None:
+        rows = [
+            (document, with_random_negatives(document, mined, max_words=random_words, seed=seed))
+            for document, mined in rows
+        ]
+    return list(extraction_examples(rows, **options))
 
 
 def by_frequency(examples: Iterable[ExtractionExample], vocabulary: int) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_model, save_model
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Sampler
 from transformers import Trainer, TrainerCallback
 
 from simckp.networks.distributed import shares_of_counts
@@ -29,21 +29,6 @@ class Validation:
 
     goal: float
     figures: dict[str, float]
-
-
-class ExampleDataset(Dataset[Any]):
-    """A list of examples as a data set for the Trainer."""
-
-    def __init__(self, examples: list[Any]) -> None:
-        self._examples = examples
-
-    def __len__(self) -> int:
-        """Return the number of examples."""
-        return len(self._examples)
-
-    def __getitem__(self, position: int) -> Any:
-        """Return one example."""
-        return self._examples[position]
 
 
 class SimCKPTrainer(Trainer):  # type: ignore[misc]

@@ -5,7 +5,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,9 +16,11 @@ from transformers import EarlyStoppingCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
+from simckp.execution import Engine, Rows, Source
 from simckp.networks.distributed import gather_shares, own_share
+from simckp.networks.example_store import Example, ExampleStore, make_examples
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
-from simckp.networks.trainer import GOAL, ExampleDataset, SimCKPTrainer, Validation
+from simckp.networks.trainer import GOAL, SimCKPTrainer, Validation
 from simckp.params import Optimisation, Section
 from simckp.thresholds.selection import Ranking, calibrate
 
@@ -35,12 +37,20 @@ class Run:
         folder: Folder for checkpoints; training resumes from the last one in it.
         minimum: Minimum number of keyphrases of the best-five rule, for F1@M on validation.
         bar: Whether to show a progress bar.
+        engine: Where the examples are made.
     """
 
     seed: int
     folder: Path
     minimum: int
     bar: bool = False
+    engine: Engine = field(default_factory=Engine)
+
+    def examples(
+        self, function: Callable[[Rows], list[Example]], source: Source, example: type[Example], name: str
+    ) -> ExampleStore[Example]:
+        """Make the examples of a set in this run's folder; see :func:`simckp.networks.example_store.make_examples`."""
+        return make_examples(function, source, example, folder=self.folder / "examples" / name, engine=self.engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +79,14 @@ class Trained:
     counts: dict[str, int]
 
     @classmethod
-    def of(cls, model: nn.Module, result: TrainingResult, *, read: list[Any], used: list[Any]) -> "Trained":
+    def of(
+        cls, model: nn.Module, result: TrainingResult, *, read: ExampleStore[Any], used: ExampleStore[Any]
+    ) -> "Trained":
         """Return the trained network with the counts of the examples that were read and used."""
         counts = {
             "documents": len(read),
             "documents_used": len(used),
-            "documents_truncated": sum(example.truncated for example in used),
+            "documents_truncated": int(used.values("truncated").sum()),
         }
         return cls(model, result, counts)
 
@@ -194,7 +206,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 def train(
     model: Any,
-    examples: list[Any],
+    examples: ExampleStore[Any],
     collate: Callable[[list[Any]], dict[str, Any]],
     validate: Callable[[nn.Module], Validation],
     settings: Optimisation,
@@ -206,7 +218,7 @@ def train(
 
     Args:
         model: A network with the methods ``loss_counts`` and ``backbones``.
-        examples: Training examples; batches are grouped by the lengths of their ``input_ids``.
+        examples: Training examples, with the attribute ``input_ids``; batches are grouped by its length.
         collate: Maps examples to the network's keyword arguments, without ``counts``.
         validate: See :class:`SimCKPTrainer`.
         settings: Hyper-parameters such as learning rate and epochs.
@@ -235,8 +247,8 @@ def train(
         other_rate=other_rate,
         args=arguments,
         data_collator=partial(_with_counts, collate, model),
-        train_dataset=ExampleDataset(examples),
-        eval_dataset=ExampleDataset(examples[:1]),  # the Trainer requires one; `validate` has its own examples
+        train_dataset=examples,
+        eval_dataset=examples[:1],  # the Trainer requires one; `validate` has its own examples
         callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
         validate=validate,
     )

@@ -1,22 +1,23 @@
 """Train stage 2."""
 
-from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
+import numpy as np
 import transformers
 
-from simckp.data.records import Document, Generated
 from simckp.errors import SimCKPError
+from simckp.execution import Rows, Source
 from simckp.networks.training import Run, Trained, ranking_validation, settings_of, train
-from simckp.params import RerankerParams, RerankerSettings
-from simckp.reranking.examples import collate, reranking_examples
+from simckp.params import TRAIN, VALID, RerankerParams, RerankerSettings
+from simckp.reranking.examples import RerankingExample, collate, reranking_examples
 from simckp.reranking.reranker import new_reranker
 from simckp.reranking.scoring import reranking_scores
 
 
 def train_reranker(
-    training: Iterable[tuple[Document, Generated]],
-    validation: Iterable[tuple[Document, Generated]],
+    training: Source,
+    validation: Source,
     params: RerankerParams,
     run: Run,
 ) -> Trained:
@@ -27,8 +28,9 @@ def train_reranker(
     absent gold keyphrase a positive.
 
     Args:
-        training: Training documents with their generated phrases.
-        validation: Validation documents with their generated phrases.
+        training: Training documents with their generated phrases, pairs of :class:`simckp.data.records.Document` and
+            :class:`simckp.data.records.Generated`.
+        validation: Validation documents with their generated phrases, likewise.
         params: Hyper-parameters of the stage.
         run: Settings that are not hyper-parameters, such as seed and folder.
 
@@ -37,15 +39,21 @@ def train_reranker(
     """
     transformers.set_seed(run.seed)
     model = new_reranker(params.backbone, settings_of(params, RerankerSettings))
-    examples = partial(reranking_examples, tokenizer=model.tokenizer, phrase_tokenizer=model.phrase_tokenizer)
-    read = list(examples(training, with_gold=params.positives == "generated_and_gold"))
-    used = [example for example in read if example.has_contrast]
-    if not used:
+    examples = partial(_examples, tokenizer=model.tokenizer, phrase_tokenizer=model.phrase_tokenizer)
+    with_gold = partial(examples, with_gold=params.positives == "generated_and_gold")
+    read = run.examples(with_gold, training, RerankingExample, TRAIN)
+    used = read.where(np.array([example.has_contrast for example in read], dtype=np.bool_))
+    if not len(used):
         raise SimCKPError(
             f"none of {len(read)} training documents has a correctly generated absent keyphrase to learn from: "
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
-    validate = ranking_validation(reranking_scores, list(examples(validation)), run)
+    held_out = list(run.examples(examples, validation, RerankingExample, VALID))
+    validate = ranking_validation(reranking_scores, held_out, run)
     result = train(model, used, batch, validate, params, run)
     return Trained.of(model, result, read=read, used=used)
+
+
+def _examples(rows: Rows, **options: Any) -> list[RerankingExample]:
+    return list(reranking_examples(rows, **options))

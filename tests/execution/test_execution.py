@@ -33,7 +33,9 @@ def source_of(folder: Path, rows: list[Any], *, shard_rows: int = 2) -> AlignedD
 
 def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
     engine, source = Engine(workers=workers), source_of(scratch.with_name(f"{scratch.name}-source"), ROWS)
-    pieces = map_pieces(function, source, name="documents", piece_rows=3, scratch=scratch, engine=engine)
+    pieces = map_pieces(
+        function, source, files=datasets.ShardFiles("documents"), piece_rows=3, scratch=scratch, engine=engine
+    )
     return [[row["title"] for row in datasets.read_shard(piece, name="documents")] for piece in pieces]
 
 
@@ -98,7 +100,14 @@ def name_gpu(rows: list[Any]) -> list[Any]:
 def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
     source = source_of(tmp_path / "source", ROWS)
     engine = Engine(workers=2, gpu=True)
-    pieces = map_pieces(name_gpu, source, name="documents", piece_rows=1, scratch=tmp_path / "scratch", engine=engine)
+    pieces = map_pieces(
+        name_gpu,
+        source,
+        files=datasets.ShardFiles("documents"),
+        piece_rows=1,
+        scratch=tmp_path / "scratch",
+        engine=engine,
+    )
     seen = {row["title"] for piece in pieces for row in datasets.read_shard(piece, name="documents")}
     assert seen == {"0", "1"}
 
@@ -106,14 +115,14 @@ def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from simckp.data.datasets import AlignedDatasets, Dataset
+from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles
 from simckp.execution import Engine, map_pieces
 from tests.execution.test_execution import sleeps
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     source = AlignedDatasets((Dataset(folder / "source", "documents"),))
-    options = {"name": "documents", "piece_rows": 1, "scratch": folder / "scratch", "engine": Engine(workers=2)}
-    list(map_pieces(sleeps, source, **options))
+    files, engine = ShardFiles("documents"), Engine(workers=2)
+    list(map_pieces(sleeps, source, files=files, piece_rows=1, scratch=folder / "scratch", engine=engine))
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simckp.candidates.mining import mine_pairs
-from simckp.data.datasets import AlignedDatasets, Dataset, read_shard, write_dataset
+from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles, read_shard, write_dataset
 from simckp.execution import Engine, map_pieces
 from tests.conftest import make_document, make_tagged
 from tests.execution.test_execution import source_of
@@ -51,7 +51,7 @@ def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> N
     pieces = map_pieces(
         partial(slow_shout, log=log),
         source_of(tmp_path / "source", ROWS),
-        name="documents",
+        files=ShardFiles("documents"),
         piece_rows=2,
         scratch=tmp_path / "scratch",
         engine=Engine(backend="ray"),
@@ -79,7 +79,9 @@ def name_gpu(rows: list[Any]) -> list[Any]:
 def test_each_task_of_a_gpu_stage_has_a_gpu(cluster: Any, tmp_path: Path) -> None:
     source = source_of(tmp_path / "source", ROWS)
     engine = Engine(backend="ray", gpu=True)
-    pieces = map_pieces(name_gpu, source, name="documents", piece_rows=4, scratch=tmp_path / "scratch", engine=engine)
+    pieces = map_pieces(
+        name_gpu, source, files=ShardFiles("documents"), piece_rows=4, scratch=tmp_path / "scratch", engine=engine
+    )
     places = {row["title"] for piece in pieces for row in read_shard(piece, name="documents")}
     assert len(places) == 2
     assert {place.split(" ")[1] for place in places} == {"0"}
@@ -92,7 +94,7 @@ def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path:
     pieces = map_pieces(
         fails,
         source_of(tmp_path / "source", ROWS),
-        name="documents",
+        files=ShardFiles("documents"),
         piece_rows=2,
         scratch=tmp_path / "scratch",
         engine=Engine(backend="ray"),
@@ -117,7 +119,7 @@ def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) ->
     function = partial(mine_pairs, max_words=6)
     for engine in (Engine(), Engine(backend="ray")):
         scratch = tmp_path / engine.backend
-        list(map_pieces(function, source, name="candidates", piece_rows=2, scratch=scratch, engine=engine))
+        list(map_pieces(function, source, files=ShardFiles("candidates"), piece_rows=2, scratch=scratch, engine=engine))
     assert len(list((tmp_path / "local").iterdir())) == 3
     for path in (tmp_path / "local").iterdir():
         assert path.read_bytes() == (tmp_path / "ray" / path.name).read_bytes()

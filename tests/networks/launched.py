@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from simckp.execution import Listed
 from simckp.extraction.training import train_extractor
 from simckp.networks import trainer
 from simckp.networks.training import Run
@@ -31,7 +32,7 @@ def main(backbone: str, folder: str, result: str, kill_at: str) -> None:
         return step(self, *arguments, **options)
 
     trainer.SimCKPTrainer.training_step = killed  # type: ignore[method-assign]
-    pairs = make_pairs()
+    pairs = Listed(make_pairs())
     chosen = settings(Path(backbone))
     run = Run(seed=7, folder=Path(folder), minimum=5)
     trained = train_extractor(pairs, pairs, chosen, run, contrastive_weight=0.3, max_words=6)

@@ -9,6 +9,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from simckp.errors import SimCKPError
+from simckp.execution import Listed
 from simckp.extraction.training import train_extractor
 from simckp.networks import trainer, training
 from simckp.networks.trainer import Validation
@@ -53,7 +54,8 @@ def settings(folder: Path, **changes: Any) -> ExtractorParams:
 
 def fit(pairs: Any, tiny_bert: Path, folder: Path, **changes: Any) -> Any:
     run = Run(seed=7, folder=folder, minimum=5)
-    return train_extractor(pairs, pairs, settings(tiny_bert, **changes), run, contrastive_weight=0.3, max_words=6)
+    rows = Listed(pairs)
+    return train_extractor(rows, rows, settings(tiny_bert, **changes), run, contrastive_weight=0.3, max_words=6)
 
 
 def test_losses_fall_and_the_curve_is_logged(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str, tiny_bert
         if not (folder / "output").exists():
             shutil.rmtree(folder, ignore_errors=True)
             project = make_project(folder / "project", tiny_bert)
-            output = run(project, "dvc", "repro", warm=False)
+            output = run(project, "dvc", "repro")
             run(project, "git", "add", "-A")
             run(project, "git", "commit", "-qm", "results")
             (folder / "output").write_text(output, encoding="utf-8")

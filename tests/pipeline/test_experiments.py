@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.pipeline.project import edit, make_project, run
+from tests.pipeline.conftest import copied
+from tests.pipeline.project import run
 
 KEPT = ("data/comparisons.json", "data/parameters.json", "reports/index.html", "reports/results.md", "plots/ngrams.csv")
 
@@ -32,11 +33,10 @@ def shorten(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory, finished: Path) -> Path:
     """A project in which every command of the section was run."""
-    folder = make_project(tmp_path_factory.mktemp("project"), tiny_bert)
+    folder = copied(finished, tmp_path_factory.mktemp("experiments") / "project")
     shorten(folder / "experiments/variants.yaml")
-    edit(folder / "params.yaml", {r"epochs: \d+": "epochs: 1", r"max_new_tokens: 4": "max_new_tokens: 2"})
     run(folder, "git", "commit", "-qam", "shorter")
     *commands, seeds = readme_commands()
     assert commands[-1] == "dvc repro"

@@ -7,6 +7,7 @@ import pytest
 
 from simckp.data.records import Generated, GeneratedPhrase
 from simckp.errors import SimCKPError
+from simckp.execution import Listed
 from simckp.networks.training import Run
 from simckp.params import RerankerParams
 from simckp.reranking.training import train_reranker
@@ -32,7 +33,7 @@ def generations(pairs: Any, *, right: bool) -> list[Any]:
 
 
 def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
-    rows = generations(pairs, right=True)
+    rows = Listed(generations(pairs, right=True))
     chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert), "epochs": 15}))
     trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
     losses = [row["loss"] for row in trained.result.history if "loss" in row]
@@ -40,10 +41,10 @@ def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert
 
 
 def test_without_a_right_phrase_the_reranker_says_what_to_do(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
-    rows = generations(pairs, right=False)
+    rows = Listed(generations(pairs, right=False))
     chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert)}))
-    run = Run(seed=7, folder=tmp_path / "a", minimum=0)
+    run, other = (Run(seed=7, folder=tmp_path / name, minimum=0) for name in "ab")
     with pytest.raises(SimCKPError, match=r"none of 6 training documents .* reranker\.positives=generated_and_gold"):
         train_reranker(rows, rows, chosen, run)
     with_gold = chosen.model_copy(update={"positives": "generated_and_gold", "epochs": 1})
-    assert train_reranker(rows, rows, with_gold, run).counts["documents_used"] == 3
+    assert train_reranker(rows, rows, with_gold, other).counts["documents_used"] == 3
