@@ -25,6 +25,7 @@ _HYPHENS = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
 _INVISIBLE = dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", "")
 _FOLDED = str.maketrans({**_QUOTES, **_HYPHENS, **_INVISIBLE})
 _HIDDEN = str.maketrans({**_INVISIBLE})
+_ACCENT = re.compile("[\u0300-\u036f]")
 
 # KP20k as published writes every number as "<digit>": one token from end to end.
 DIGIT = "<digit>"
@@ -33,12 +34,13 @@ _DIGIT_STAND_IN = "\ue000"
 # Words of the open tag sets of Algorithm 1 that name nothing.
 _NAMING_NOTHING = (
     "am are be been being is was were 'm 're 's has have had having 've 'd do does did doing done can could may "
-    "might must shall should will would 'll wo n't not never ever also again almost already always as even far "
+    "might must shall should will would 'll wo n't not cannot never ever also again almost already always as even far "
     "here hence how however indeed instead just less least likewise maybe merely more moreover most much namely "
     "nearly nor now often once only otherwise perhaps quite rather really same so somehow sometimes soon still "
     "such then there thereby therefore thus together too usually very well when where whereas whereby while why "
     "yet else etc few many further furthermore first second third last next other others own several able due "
-    "get gets got let lets like make makes made via e.g i.e eg ie et - ' . ,"
+    "get gets got let lets like make makes made via e.g i.e eg ie et - ' . , "
+    "don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't can't couldn't won't wouldn't shouldn't"
 )
 _JOINT = re.compile(r"(?<=\w) ([-/'\u2019.]) (?=\w)")
 _FUNCTION_WORDS = frozenset(_NAMING_NOTHING.split())
@@ -49,13 +51,24 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 def fold(text: str) -> str:
-    """Return ``text`` with typographic variants folded (quotes, hyphens, ligatures, invisible characters).
+    """Return ``text`` with typographic variants folded (quotes, hyphens, ligatures, accents, invisible characters).
 
+    Accents are folded because tokenizers for lower-cased text fold them, so that a network generates "schrodinger".
     For matching only: offsets always refer to the text as it was given.
+
+    >>> fold("Schrödinger’s ﬁeld")
+    "Schrodinger's field"
     """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED)
+    return _without_accents(unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED))
+
+
+def _without_accents(text: str) -> str:
+    """Drop the combining marks of European scripts; those of other scripts distinguish letters."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
 
 
 def tokens(text: str) -> list[str]:
@@ -179,9 +192,13 @@ def has_content_word(phrase: str) -> bool:
 
     >>> has_content_word("was not"), has_content_word("tabu search"), has_content_word("IS-IS"), has_content_word("")
     (False, True, True, False)
+    >>> has_content_word("don’t"), has_content_word("don’t care")
+    (False, True)
     """
-    capitals = any(len(word) > 1 and word.isupper() for word in phrase.split())
-    return capitals or any(word not in _FUNCTION_WORDS for word in tokens(phrase))
+    if any(len(word) > 1 and word.isupper() for word in phrase.split()):
+        return True
+    words = [word for word in fold(phrase).lower().split() if word not in _FUNCTION_WORDS]
+    return any(token not in _FUNCTION_WORDS for word in words for token in tokens(word))
 
 
 def single_spaced(surface: str) -> str:

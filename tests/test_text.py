@@ -33,6 +33,8 @@ from simckp.text import (
         ("il<digit>", ["il", "<digit>"]),
         ("<em>", ["<", "em", ">"]),
         ("eﬃcient", ["efficient"]),
+        ("Schrödinger’s naïve Poincaré", ["schrodinger", "'", "s", "naive", "poincare"]),
+        ("が Й", ["が", "и"]),  # the mark of the first is no accent
         ("", []),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
-from simckp.candidates.alignment import Word, code_point_offsets, join_compounds
+from simckp.candidates.alignment import Word, align_words, code_point_offsets
 from simckp.data.records import Document, Tagged
 from simckp.errors import SimCKPError
 from simckp.params import Tagger
@@ -183,11 +183,11 @@ def tag_documents(documents: list[Document], *, settings: Tagger) -> list[Tagged
 
 
 def tagged_documents(documents: list[Document], tagger: WordTagger) -> list[Tagged]:
-    """Tag documents and join compounds (see :mod:`simckp.candidates.alignment`)."""
+    """Tag documents and align the words with the text (see :mod:`simckp.candidates.alignment`)."""
     texts = [document["text"] for document in documents]
     tagged = []
     for document, text, words in zip(documents, texts, tagger.tag(texts), strict=True):
-        joined = join_compounds(text, words)
+        joined = align_words(text, words)
         tagged.append(
             Tagged(
                 id=document["id"],
