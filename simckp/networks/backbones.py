@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -21,6 +22,7 @@ from transformers import (
 
 from simckp.errors import SimCKPError
 from simckp.networks.tokenization import SEPARATOR
+from simckp.text import DIGIT
 
 PACKAGED = "minilm"
 
@@ -48,9 +50,11 @@ def _from_pretrained(loader: Any, name: str, **options: Any) -> Any:
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """Return the fast tokenizer of a backbone, with ``<sep>`` as one token; slow tokenizers give no offsets.
+    """Return the fast tokenizer of a backbone, with ``<sep>`` and ``<digit>`` as one token each.
 
-    Special tokens that occur in a text (``<sep>``, ``[SEP]``, ``</s>``) are tokenised as ordinary text.
+    ``<sep>`` separates keyphrases; ``<digit>`` is KP20k's form of a number (an added token in the authors' code too).
+    Special tokens that occur in a text (``<sep>``, ``[SEP]``, ``</s>``) are tokenised as ordinary text. Slow tokenizers
+    give no offsets. The tokenizer of a trained network gets no new token.
 
     Raises:
         SimCKPError: The tokenizer cannot be loaded or is not a fast tokenizer.
@@ -58,18 +62,21 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     tokenizer: PreTrainedTokenizerBase = _from_pretrained(AutoTokenizer, name)
     if not tokenizer.is_fast:
         raise SimCKPError(f"backbone {name!r}: its tokenizer gives no offsets (no fast tokenizer)")
-    tokenizer.add_special_tokens({"additional_special_tokens": [SEPARATOR]})
+    if tokenizer.convert_tokens_to_ids(SEPARATOR) in (None, tokenizer.unk_token_id):
+        tokenizer.add_special_tokens({"additional_special_tokens": [SEPARATOR]})
+        tokenizer.add_tokens([AddedToken(DIGIT, normalized=False)])
     tokenizer.split_special_tokens = True
     return tokenizer
 
 
-def load_encoder(name: str) -> PreTrainedModel:
-    """Return an encoder: an encoder-only backbone, or the encoder of an encoder-decoder.
+def load_encoder(name: str, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    """Return an encoder with an embedding for every token: an encoder-only backbone, or that of an encoder-decoder.
 
     Raises:
         SimCKPError: The backbone cannot be loaded.
     """
     model = _from_pretrained(AutoModel, name)
+    _embed_added_tokens(model, tokenizer)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     _drop_pooler(encoder)
     return encoder
@@ -90,8 +97,7 @@ def load_seq2seq(name: str, tokenizer: PreTrainedTokenizerBase, *, decoder_layer
         if decoder_layers is not None:
             raise SimCKPError(f"extractor.decoder_layers must be null: backbone {name!r} has a decoder of its own")
         model = _from_pretrained(AutoModelForSeq2SeqLM, name)
-        if len(tokenizer) > model.get_input_embeddings().num_embeddings:
-            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        _embed_added_tokens(model, tokenizer)
     else:
         model = _pair(name, config, tokenizer, decoder_layers)
     _drop_pooler(model.get_encoder())
@@ -107,13 +113,28 @@ def _pair(name: str, config: Any, tokenizer: PreTrainedTokenizerBase, layers: in
     encoder = _from_pretrained(AutoModel, name)
     decoder = _from_pretrained(AutoModelForCausalLM, name, config=decoder_config)
     for part in (encoder, decoder):
-        part.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        _embed_added_tokens(part, tokenizer)
     model = EncoderDecoderModel(encoder=encoder, decoder=decoder)
     for settings in (model.config, model.generation_config):
         settings.decoder_start_token_id = tokenizer.cls_token_id
         settings.eos_token_id = tokenizer.sep_token_id
         settings.pad_token_id = tokenizer.pad_token_id
     return model
+
+
+@torch.no_grad()
+def _embed_added_tokens(model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Give a network an embedding for every token; that of ``<digit>`` begins as the mean of its parts' embeddings."""
+    known = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) <= known:
+        return
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    digit = tokenizer.convert_tokens_to_ids(DIGIT)
+    if digit >= known:
+        # Split, so that it is tokenised as ordinary text.
+        parts = tokenizer([DIGIT[:-1], DIGIT[-1:]], add_special_tokens=False)["input_ids"]
+        weight = model.get_input_embeddings().weight
+        weight[digit] = weight[[token for part in parts for token in part]].mean(dim=0)
 
 
 def _drop_pooler(encoder: Any) -> None:

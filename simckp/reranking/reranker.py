@@ -138,12 +138,12 @@ def new_reranker(backbone: str, settings: RerankerSettings) -> Reranker:
     Raises:
         SimCKPError: The backbone cannot be loaded, or reads fewer tokens than the settings require.
     """
-    tokenizer = Tokenizer(load_tokenizer(backbone), settings.max_source_tokens)
-    documents = load_encoder(backbone)
+    tokenizer = load_tokenizer(backbone)
+    documents = load_encoder(backbone, tokenizer)
     for key in ("max_source_tokens", "max_phrase_tokens"):
         check_length(f"reranker.{key}", getattr(settings, key), documents.config)
-    phrases = documents if settings.shared_encoder else load_encoder(backbone)
-    return Reranker(documents, phrases, tokenizer, settings)
+    phrases = documents if settings.shared_encoder else load_encoder(backbone, tokenizer)
+    return Reranker(documents, phrases, Tokenizer(tokenizer, settings.max_source_tokens), settings)
 
 
 def load_reranker(folder: Path) -> Reranker | None:

@@ -53,6 +53,14 @@ def test_phrases_are_unique_by_stem_with_best_rank_and_count(extractor: Any) -> 
     ]
 
 
+def test_what_the_tokenizer_changes_is_no_error(extractor: Any) -> None:
+    # WordPiece splits "<digit>" unless it is one token, and drops accents.
+    gold = ["<digit> degenerate graphs", "il-<digit>", "schrödinger equation"]
+    beams = [beam(extractor.tokenizer, *gold)]
+    found = unique_phrases(beams, make_document("we study random graphs", gold), extractor.tokenizer)
+    assert [phrase["label"] for phrase in found] == [True, True, True]
+
+
 def test_beams_are_sorted_distinct_and_repeat_no_bigram(extractor: Any) -> None:
     model = extractor
     batch = list(model.tokenizer(["we study sparse graphs", "neural networks"]))

@@ -11,7 +11,9 @@ from simckp.extraction.examples import collate, extraction_examples
 from simckp.extraction.loading import load_extractor, new_extractor
 from simckp.networks.backbones import load_tokenizer, locate
 from simckp.networks.tokenization import SEPARATOR
-from tests.conftest import EXTRACTOR_SETTINGS
+from simckp.reranking.reranker import new_reranker
+from simckp.text import DIGIT
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
 
 
 def batched(model: Any, rows: Any) -> Any:
@@ -91,6 +93,26 @@ def test_special_tokens_in_a_text_are_read_as_text(tiny_bert: Path) -> None:
     assert SEPARATOR in tokenizer.all_special_tokens
     ids = tokenizer("a [SEP] b <sep> c", add_special_tokens=False)["input_ids"]
     assert not special & set(ids)
+
+
+@pytest.mark.parametrize("family", ["tiny_bert", "tiny_bart"])
+def test_a_number_of_kp20k_is_one_token(family: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    backbone = str(request.getfixturevalue(family))
+    tokenizer = load_tokenizer(backbone)
+    ids = tokenizer("il<digit> of <digit> graphs", add_special_tokens=False)["input_ids"]
+    digit = tokenizer.convert_tokens_to_ids(DIGIT)
+    assert ids.count(digit) == 2
+    assert "of <digit> graphs" in tokenizer.decode(ids, skip_special_tokens=True)
+    tokenizer.save_pretrained(tmp_path)
+    assert load_tokenizer(str(tmp_path)).get_vocab() == tokenizer.get_vocab()
+    # Its embedding begins as the mean of those of its parts, in both halves of stage 1 and in stage 2.
+    layers = 1 if family == "tiny_bert" else None
+    extractor = new_extractor(backbone, EXTRACTOR_SETTINGS, decoder_layers=layers).backbone
+    reranker = new_reranker(backbone, RERANKER_SETTINGS).document_encoder
+    parts = [token for part in tokenizer(["<digit", ">"], add_special_tokens=False)["input_ids"] for token in part]
+    for network in (extractor.get_encoder(), extractor.get_decoder(), reranker):
+        weight = network.get_input_embeddings().weight
+        assert torch.allclose(weight[digit], weight[parts].mean(dim=0))
 
 
 def test_the_packaged_backbone_is_there() -> None:

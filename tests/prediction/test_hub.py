@@ -47,7 +47,7 @@ def run(hub: LocalHub, folder: Path, script: str, *arguments: str, **extra: str)
 def test_a_backbone_of_the_hub(hub: LocalHub, tmp_path: Path) -> None:
     done = run(hub, tmp_path, BACKBONES)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["16", str(len(VOCABULARY) + 1), "BertModel"]  # one more for the separator
+    assert done.stdout.split() == ["16", str(len(VOCABULARY) + 2), "BertModel"]  # and the separator and <digit>
     assert f"GET /{NAME}/resolve/{COMMIT}/model.safetensors" in hub.asked
     hub.asked.clear()
     offline = run(hub, tmp_path, BACKBONES, HF_HUB_OFFLINE="1")  # what was fetched is kept
