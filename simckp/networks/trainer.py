@@ -13,7 +13,8 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import Sampler
-from transformers import Trainer, TrainerCallback
+from transformers import Trainer, TrainerCallback, TrainerState
+from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.networks.distributed import shares_of_counts
 from simckp.networks.dropout import ByteDropout
@@ -160,6 +161,11 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
             load_model(model or self.model, str(folder / _LAST_WEIGHTS))
             load_model(self._average.module, str(folder / _WEIGHTS))
             self._average.n_averaged.fill_(1)  # with 0, the next update would overwrite the average
+
+    def go_to_end(self, checkpoint: Path) -> None:
+        """Take over the state of a training that had ended, and the weights of its best checkpoint."""
+        self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        self._load_best_model()
 
     def _load_best_model(self) -> None:
         if self.state.best_model_checkpoint is not None:

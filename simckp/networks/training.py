@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import nn
-from transformers import EarlyStoppingCallback, TrainingArguments
+from transformers import EarlyStoppingCallback, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
@@ -161,6 +161,7 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
         logging_strategy="steps",
         logging_steps=max(1, min(every, 50)),
         load_best_model_at_end=True,
+        restore_callback_states_from_checkpoint=True,
         metric_for_best_model=f"eval_{GOAL}",
         greater_is_better=True,
         seed=run.seed,
@@ -202,6 +203,13 @@ def last_checkpoint(folder: Path) -> Path | None:
         else:
             return path
     return None
+
+
+def _ran_out_of_patience(checkpoint: Path, patience: int) -> bool:
+    """Return whether a training was killed after early stopping had ended it; the Trainer would train on."""
+    state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+    stored = state.stateful_callbacks.get(EarlyStoppingCallback.__name__, {})
+    return int(stored.get("attributes", {}).get("early_stopping_patience_counter", 0)) >= patience
 
 
 def train(
@@ -255,7 +263,10 @@ def train(
     if sampler is not None:
         trainer.add_callback(SetEpoch(sampler))
     checkpoint = last_checkpoint(run.folder)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if checkpoint is not None and _ran_out_of_patience(checkpoint, settings.patience):
+        trainer.go_to_end(checkpoint)
+    else:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trainer.accelerator.wait_for_everyone()
     state = trainer.state
     best = state.best_model_checkpoint or ""

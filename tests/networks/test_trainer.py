@@ -108,6 +108,45 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(
         torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
 
 
+GOALS = {2: 0.1, 4: 0.5, 6: 0.4, 8: 0.3, 10: 0.6, 12: 0.2, 14: 0.2, 16: 0.5}
+
+
+def test_a_training_killed_at_any_evaluation_stops_where_an_undisturbed_one_does(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after: list[int] = []
+    evaluate, save = trainer.SimCKPTrainer.evaluate, trainer.SimCKPTrainer._save_checkpoint
+
+    def with_given_goal(self: Any, *arguments: Any, **options: Any) -> Any:
+        self._validate = lambda _: Validation(goal=GOALS[self.state.global_step], figures={})
+        return evaluate(self, *arguments, **options)
+
+    def kill(self: Any, *arguments: Any, **options: Any) -> None:
+        save(self, *arguments, **options)
+        if [self.state.global_step] == killed_after:
+            killed_after.clear()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer.SimCKPTrainer, "evaluate", with_given_goal)
+    monkeypatch.setattr(trainer.SimCKPTrainer, "_save_checkpoint", kill)
+
+    def run(name: str) -> Any:
+        return fit(pairs, tiny_bert, tmp_path / name, epochs=10, evaluate_every=2, patience=3)
+
+    whole = run("whole")
+    assert (whole.result.steps, whole.result.best_step, whole.result.best_goal) == (16, 10, 0.6)
+    for step in GOALS:
+        killed_after.append(step)
+        with pytest.raises(KeyboardInterrupt):
+            run(str(step))
+        resumed = run(str(step))
+        assert (resumed.result.steps, resumed.result.best_step) == (16, 10), step
+        rows = [[row for row in one.result.history if "train_runtime" not in row] for one in (whole, resumed)]
+        assert [row["step"] for row in rows[0]] == [row["step"] for row in rows[1]]
+        for name, weight in whole.model.state_dict().items():
+            torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=f"{name} killed at {step}")
+
+
 def test_half_a_checkpoint_is_not_resumed(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     whole = fit(pairs, tiny_bert, tmp_path)
     assert training.last_checkpoint(tmp_path) == tmp_path / "checkpoint-12"
