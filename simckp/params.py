@@ -59,10 +59,11 @@ class Cleaning(Section):
 
 
 class Deduplication(Section):
-    """Near-duplicates of evaluation documents in training: Jaccard similarity of word bigrams, MinHash LSH."""
+    """Near-duplicates of evaluation and training documents in training: Jaccard of word bigrams, MinHash LSH."""
 
     threshold: Annotated[float, Field(gt=0.0, le=1.0)]
     permutations: Annotated[int, Field(ge=16, le=1024)]
+    within_training: bool
 
 
 class Tagger(Section):

@@ -6,10 +6,12 @@ from tests.conftest import make_document
 TEXT = " ".join(f"word{number}" for number in range(40))
 
 
-def found(training: list[str], evaluated: list[str], threshold: float = 0.9) -> list[tuple[str, str]]:
+def found(
+    training: list[str], evaluated: list[str], threshold: float = 0.9, *, within: bool = False
+) -> list[tuple[str, str]]:
     train = [make_document(text, [], identifier=f"t{n}") for n, text in enumerate(training)]
     other = [make_document(text, [], identifier=f"e{n}", set_name="test") for n, text in enumerate(evaluated)]
-    rows = near_duplicates(train, other, threshold=threshold, permutations=128)
+    rows = near_duplicates(train, other, threshold=threshold, permutations=128, within_training=within)
     return [(row["id"], row["duplicate_of"]) for row in rows]
 
 
@@ -39,5 +41,15 @@ def test_the_most_similar_document_is_named_once() -> None:
     assert found([TEXT], [TEXT.replace("word39", "new"), TEXT]) == [("t0", "e1")]
 
 
+def test_the_first_of_several_training_documents_stays() -> None:
+    other = " ".join(f"term{number}" for number in range(40))
+    training = [TEXT, other, TEXT.replace("word39", "new"), other.upper(), "third", TEXT]
+    assert found(training, []) == []
+    assert found(training, [], within=True) == [("t2", "t0"), ("t3", "t1"), ("t5", "t0")]
+    # What is left out because of an evaluated document is no first one.
+    assert found(training, [other], within=True) == [("t1", "e0"), ("t2", "t0"), ("t3", "e0"), ("t5", "t0")]
+
+
 def test_empty_texts_are_no_duplicates() -> None:
     assert found(["", "a"], ["", ""]) == []
+    assert found(["", "", "..."], [], within=True) == []
