@@ -1,9 +1,10 @@
 """Turn raw records into documents: unescape entities, remove markup, compose one text, clean each keyphrase."""
 
-import html
+import html.entities
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from typing_extensions import TypeIs
@@ -17,9 +18,13 @@ Policy = Literal["per_keyphrase", "published"]
 
 _INLINE = "a|abbr|b|big|cite|code|em|font|i|italic|kbd|mark|small|span|strike|strong|sub|sup|tt|u"
 _BLOCK = "article|blockquote|body|br|dd|div|dl|dt|h[1-6]|head|hr|html|li|ol|p|pre|sec|section|table|td|th|tr|title|ul"
-# Only known markup elements are removed: "<digit>" and "a < b" are text.
-_INLINE_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_INLINE})(?:\s[^<>]*)?/?>", re.IGNORECASE)
-_BLOCK_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_BLOCK})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+# Only known markup elements are removed, and only with attributes that have a value: "<digit>", "a < b" and
+# "a<b and c>d" are text.
+_ATTRIBUTES = r"""(?:\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+))*\s*"""
+_INLINE_TAG = re.compile(rf"<(?P<end>/?)(?:[a-z]+:)?(?P<name>{_INLINE})(?P<attributes>{_ATTRIBUTES})/?>", re.IGNORECASE)
+_BLOCK_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_BLOCK}){_ATTRIBUTES}/?>", re.IGNORECASE)
+# Without a semicolon, "&copy=2" is a part of an address.
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SENTENCE_END = (".", "!", "?", "\u3002")
@@ -31,18 +36,34 @@ def clean_text(text: str) -> str:
     """Unescape entities, remove markup tags and replace control characters by blanks; white space is kept.
 
     Entities are unescaped first because exported files contain escaped tags (``&lt;br&gt;``), some of them escaped
-    twice. Unpaired surrogates are replaced by U+FFFD.
+    twice. An element with a name of one letter is removed only if it is closed somewhere, since ``List<b>`` is no
+    markup. Unpaired surrogates are replaced by U+FFFD.
 
     >>> clean_text("<p>R&amp;amp;D &lt;br&gt; of a &lt; b</p>").split()
     ['R&D', 'of', 'a', '<', 'b']
+    >>> clean_text("List<b> of b, a<b and c>d, ?x=1&copy=2")
+    'List<b> of b, a<b and c>d, ?x=1&copy=2'
     """
-    for _ in range(_MOST_UNESCAPING):
-        unescaped = html.unescape(text)
+    for _ in range(_MOST_UNESCAPING if "&" in text else 0):
+        unescaped = _ENTITY.sub(_unescaped, text)
         if unescaped == text:
             break
         text = unescaped
-    text = _BLOCK_TAG.sub(" ", _INLINE_TAG.sub("", text))
+    if "<" in text:
+        closed = {match["name"].lower() for match in _INLINE_TAG.finditer(text) if match["end"]}
+        text = _INLINE_TAG.sub(partial(_without_inline, closed=closed), text)
+        text = _BLOCK_TAG.sub(" ", text)
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
+def _unescaped(entity: re.Match[str]) -> str:
+    known = entity[0].startswith("&#") or entity[0][1:] in html.entities.html5
+    return html.unescape(entity[0]) if known else entity[0]
+
+
+def _without_inline(tag: re.Match[str], closed: set[str]) -> str:
+    name = tag["name"].lower()
+    return "" if len(name) > 1 or name in closed or tag["attributes"].strip() else tag[0]
 
 
 def compose(title: str, abstract: str) -> str:
@@ -132,16 +153,17 @@ class Cleaner:
     def _keyphrase_fault(self, given: object, cleaned: str, seen: set[str]) -> str | None:
         if not isinstance(given, str):
             return "no_text"
-        if not cleaned:
+        if not cleaned and not (self.policy == "published" and given.strip()):
             return "empty"
         if not self.filtered:
             return None
+        # First, since such a keyphrase drops its document even if it would be dropped for another reason.
+        if self.policy == "published" and not _PUBLISHED.fullmatch(given):
+            return "character"
         if not has_letter_or_digit(cleaned):
             return "no_letter_or_digit"
         if scoring_key(cleaned) in seen:
             return "duplicate"
-        if self.policy == "published" and not _PUBLISHED.fullmatch(cleaned):
-            return "character"
         return None
 
     def _refusal(self, text: str, kept: list[str], losses: list[Dropped]) -> tuple[str, str] | None:

@@ -33,6 +33,10 @@ def clean(*documents: RawDocument, **options: Any) -> tuple[list[Any], list[Any]
         ("a feedback vertex set of <digit> degenerate graphs", None),
         ("if a < b and c > d then <- stop", None),
         ("vector<int> and std::map<k, v>", None),
+        ("a<b and c>d, List<b> of b. For a <b and c> d", None),
+        ("https://x.org/?a=1&copy=2&lt=3 and AT&T; R&amp", None),
+        ("&notit; &nosuch; &copy; &#945; &#xE9;", ["&notit;", "&nosuch;", "©", "α", "é"]),
+        ('<a href="x?y=1">link</a> <span class=k>b</span> <i>c</i> d</i> <sub>e', ["link", "b", "c", "d", "e"]),
     ],
 )
 def test_entities_and_tags(text: str, words: list[str] | None) -> None:
@@ -109,6 +113,14 @@ def test_an_id_given_twice_is_an_error_that_names_both_rows() -> None:
 
 
 PHRASES = st.lists(st.text(max_size=6) | st.none() | st.integers(), max_size=4) | st.text(max_size=12) | st.none()
+
+
+@pytest.mark.parametrize("phrase", ["©", "caché", "\u00ad", "R&D", "a\u00a0b", "!"])
+def test_published_cleaning_looks_at_a_keyphrase_before_any_other_rule(phrase: str) -> None:
+    # "caché" has the key of "cache", "©" has no letter, the soft hyphen alone is empty.
+    documents, losses = clean(raw(keyphrases=["cache", phrase]), policy="published")
+    assert not documents
+    assert [loss["reason"] for loss in losses] == ["character", "keyphrase_character"]
 
 
 @given(st.lists(PHRASES, max_size=6), st.booleans(), st.sampled_from(["per_keyphrase", "published"]))
