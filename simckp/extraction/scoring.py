@@ -8,6 +8,7 @@ from simckp.data.records import Document, Mined, Scored, ScoredPhrase
 from simckp.extraction.examples import ExtractionExample, collate, window_examples
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.batches import by_length, to_device
+from simckp.runtime.cancellation import go_on
 
 # Changes nothing but speed and memory.
 _DOCUMENT_BATCH = 16
@@ -18,7 +19,10 @@ def extraction_scores(model: ExtractorGenerator, examples: list[ExtractionExampl
     """Return the score of every candidate of every example; only the encoder runs."""
     device = next(model.parameters()).device
     scores: list[list[float]] = [[] for _ in examples]
-    for positions in by_length([len(example.input_ids) for example in examples], _DOCUMENT_BATCH):
+    wanted = [position for position, example in enumerate(examples) if len(example.candidate)]
+    for batch_positions in by_length([len(examples[position].input_ids) for position in wanted], _DOCUMENT_BATCH):
+        positions = [wanted[at] for at in batch_positions]
+        go_on()
         batch = collate([examples[position] for position in positions], pad_token_id=model.tokenizer.pad_token_id)
         batch = to_device(batch, device)
         hidden_BTD = model.encode(batch["input_ids"], batch["attention_mask"])

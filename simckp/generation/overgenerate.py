@@ -21,6 +21,7 @@ from simckp.networks.backbones import best_device
 from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import EncodedText, Tokenizer
 from simckp.params import Generation
+from simckp.runtime.cancellation import go_on
 from simckp.text import (
     StemmedText,
     has_letter_or_digit,
@@ -84,7 +85,14 @@ class Overgenerator:
         ]
         beams: list[list[Sequence]] = [[] for _ in documents]
         truncated = {position: window.truncated for position, window in windows}  # the last window's value remains
+        # A network invents phrases for a text without words.
+        windows = [
+            (position, window)
+            for position, window in windows
+            if has_letter_or_digit(documents[position]["text"][window.begin : window.reach])
+        ]
         for batch in by_length([len(window.input_ids) for _, window in windows], self._settings.batch_size):
+            go_on()
             for index, sequences in zip(batch, self.search([windows[index][1] for index in batch]), strict=True):
                 beams[windows[index][0]] += sequences
         return [

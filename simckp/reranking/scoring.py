@@ -9,6 +9,7 @@ from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import Integers
 from simckp.reranking.examples import RerankingExample, absent_phrases, reranking_examples
 from simckp.reranking.reranker import Reranker, similarities
+from simckp.runtime.cancellation import go_on
 
 # The batch sizes affect only speed and memory.
 _DOCUMENT_BATCH = 16
@@ -29,6 +30,7 @@ class PhraseVectors:
         keys, rows = list(new), list(new.values())
         device = next(self._model.parameters()).device
         for positions in by_length([len(row) for row in rows], _PHRASE_BATCH):
+            go_on()
             ids_NT, mask_NT = pad([rows[position] for position in positions], self._model.tokenizer.pad_token_id)
             vector_ND = self._model.embed_phrases(ids_NT.to(device), mask_NT.to(device))
             self._vectors.update(
@@ -51,6 +53,7 @@ def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[
         (position, window) for position, example in enumerate(examples) if example.phrases for window in example.windows
     ]
     for batch in by_length([len(window) for _, window in windows], _DOCUMENT_BATCH):
+        go_on()
         ids_BT, mask_BT = pad([windows[index][1] for index in batch], model.tokenizer.pad_token_id)
         document_BD = model.embed_documents(ids_BT.to(device), mask_BT.to(device))
         for index, document_D in zip(batch, document_BD, strict=True):

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from simckp.runtime.cancellation import AbandonedError, abandoned_when
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -88,6 +90,11 @@ class Batcher(Generic[Item, Result]):
             for kind in sorted({waiting.kind for waiting in batch}):
                 await self._answer([waiting for waiting in batch if waiting.kind == kind])
 
+    def _compute_while_wanted(self, batch: list[_Waiting[Item, Result]]) -> Sequence[Result]:
+        """Compute a batch in the thread; give it up when all its requests were cancelled, for example by a time-out."""
+        with abandoned_when(lambda: all(waiting.answer.done() for waiting in batch)):
+            return self._compute([waiting.item for waiting in batch])
+
     async def _answer(self, batch: list[_Waiting[Item, Result]]) -> None:
         batch = [waiting for waiting in batch if not waiting.answer.done()]
         if not batch:
@@ -95,7 +102,9 @@ class Batcher(Generic[Item, Result]):
         self._observe(len(batch))
         loop = asyncio.get_running_loop()
         try:
-            results = await loop.run_in_executor(self._thread, self._compute, [waiting.item for waiting in batch])
+            results = await loop.run_in_executor(self._thread, self._compute_while_wanted, batch)
+        except AbandonedError:
+            return
         except Exception as error:  # any error concerns these requests only; the worker goes on
             if len(batch) > 1:  # one request may have caused it: the others still get their answers
                 for waiting in batch:

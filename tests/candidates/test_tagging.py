@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from simckp.candidates import tagging
+from simckp.candidates.mining import mine
 from simckp.candidates.tagging import CoreNLPTagger, NltkTagger, SpacyTagger, load_tagger, tag_documents
 from simckp.errors import SimCKPError
 from simckp.params import Tagger
@@ -28,6 +32,36 @@ def test_spacy_words_are_slices_of_the_text() -> None:
     assert {"COVID-19", "peer-to-peer", "’s"} <= set(tagged["words"])
     tags = dict(zip(tagged["words"], tagged["tags"], strict=True))
     assert (tags["’s"], tags["networks"], tags["of"]) == ("POS", "NNS", "IN")
+
+
+MARKS = [*"($_*\"['-/:.+<😀☃\u200ba1 \n", "://", "n't"]
+
+
+@given(pattern=st.lists(st.sampled_from(MARKS), min_size=1, max_size=4).map("".join), start=st.sampled_from(["", "a "]))
+@settings(max_examples=12)
+@example(pattern="(", start="")
+@example(pattern="a:", start="")
+@example(pattern="☃", start="http://example.org/")
+@example(pattern="([", start="a ")
+@example(pattern="a-", start="")
+@example(pattern="<b ", start="")
+def test_the_time_is_linear_whatever_is_repeated(pattern: str, start: str) -> None:
+    text = start + pattern * (6000 // len(pattern))
+    document = make_document(text, ["graph theory"])
+    begun = time.process_time()
+    (tagged,) = tag_documents([document], settings=SPACY)
+    mine(document, tagged, max_words=6)
+    # It takes half a second at most. With time that grows with the square of a run, brackets alone took 15 s.
+    assert time.process_time() - begun < 4
+    assert tagged["words"] == [text[start:end] for start, end in zip(tagged["starts"], tagged["ends"], strict=True)]
+    assert not set("".join(tagged["words"])) - set(text) and all(word.strip() for word in tagged["words"])
+
+
+def test_long_runs_are_split_into_words_and_marks() -> None:
+    address = "http://example.org/" + "x" * 300
+    text = f"see {'ab,' * 70}cd {'(' * 250} and {address} it"
+    (tagged,) = tag_documents([make_document(text, [])], settings=SPACY)
+    assert tagged["words"] == ["see", *["ab", ","] * 70, "cd", "(" * 250, "and", address, "it"]
 
 
 def test_an_empty_text_has_no_words() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 import torch
 
+from simckp.extraction.scoring import score_present
 from simckp.generation.beam_search import Sequence
 from simckp.generation.overgenerate import Overgenerator, unique_phrases
 from simckp.params import Generation
+from simckp.runtime.cancellation import AbandonedError, abandoned_when
 from tests.conftest import make_document
 
 SETTINGS = Generation(
@@ -113,6 +115,25 @@ def test_a_truncated_text_says_so(extractor: Any) -> None:
         True,
         False,
     ]
+
+
+def test_a_text_without_words_gets_no_invented_phrase(extractor: Any) -> None:
+    texts = ["", " ", "( ) ? !", "." * 2000, "( ) ? ! " * 20 + "graph"]
+    documents = [make_document(text, [], identifier=text) for text in texts]
+    found = Overgenerator(reading(extractor, 16), SETTINGS, overlap=4)(documents)
+    assert [bool(row["phrases"]) for row in found] == [False, False, False, False, True]
+    assert [row["truncated"] for row in found] == [False] * 5
+
+
+def test_each_step_can_be_given_up(extractor: Any, pairs: Any) -> None:
+    documents = [document for document, _ in pairs]
+    with abandoned_when(lambda: True):
+        for compute in (
+            lambda: Overgenerator(extractor, SETTINGS)(documents),
+            lambda: list(score_present(pairs, extractor)),
+        ):
+            with pytest.raises(AbandonedError):
+                compute()
 
 
 def test_the_beams_of_all_windows_are_ranked_together(extractor: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from simckp.runtime.cancellation import go_on
 from simckp.service.batching import Batcher, QueueFullError
 
 
@@ -78,6 +79,33 @@ def test_a_full_queue_refuses_and_who_gave_up_costs_nothing() -> None:
 
     asyncio.run(main())
     assert computed == [1]
+
+
+def test_a_computation_that_nobody_waits_for_is_given_up() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(items: Sequence[int]) -> Sequence[int]:
+        if items[0] == 0:
+            begun.set()
+            try:
+                while True:
+                    go_on()
+            finally:
+                ended.set()
+        return items
+
+    async def main() -> None:
+        batcher = Batcher(endless, largest=2, waiting=2)
+        batcher.start()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await batcher(0)
+        assert await batcher(1) == 1  # the worker goes on
+        assert begun.is_set() and ended.is_set()
+        await batcher.stop()
+        go_on()  # here nothing was abandoned
+
+    asyncio.run(main())
 
 
 def test_who_waits_when_it_stops_is_told() -> None:
