@@ -25,27 +25,45 @@ Precision = Literal["float32", "bfloat16", "int8"]
 
 
 class QuantisedLinear(nn.Module):
-    """A linear layer with 8-bit weights (one scale per row) and activations (one scale per call), on the CPU.
+    """A linear layer with 8-bit weights (one scale per output) and activations (one scale per row), on the CPU.
+
+    Every row is scaled by itself, so its result does not depend on the other rows.
 
     Raises:
-        SimCKPError: This build of torch has no 8-bit kernels.
+        SimCKPError: This build of torch has no 8-bit product of matrices.
     """
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        weight = linear.weight.detach().float().cpu()
-        scale = weight.abs().amax(dim=1).clamp(min=1e-8) / 127.0
+        weight_VD = linear.weight.detach().float()
+        self.scale_V = weight_VD.abs().amax(dim=1).clamp(min=1e-8) / 127.0
+        self.weight_VD = (weight_VD / self.scale_V[:, None]).round().to(torch.int8)
+        self.out_features = len(weight_VD)
+        self.bias_V = weight_VD.new_zeros(len(weight_VD)) if linear.bias is None else linear.bias.detach().float()
         try:
-            zeros = torch.zeros(len(weight), dtype=torch.int64)
-            quantised = torch.quantize_per_channel(weight, scale, zeros, 0, torch.qint8)
-            bias = linear.bias.detach().float().cpu() if linear.bias is not None else None
-            self._packed = torch.ops.quantized.linear_prepack(quantised, bias)
+            self(weight_VD[:1])
         except (AttributeError, RuntimeError) as error:
             raise SimCKPError(f"generation.precision: this torch has no 8-bit kernels ({error})") from error
 
+    def take(self, outputs_S: Tensor) -> "QuantisedLinear":
+        """Return the layer with some of its outputs, padded to a whole number of blocks."""
+        taken = copy.copy(self)  # the tensors are replaced, not changed
+        padding = (0, -len(outputs_S) % VOCABULARY_BLOCK)
+        taken.out_features = len(outputs_S) + padding[1]
+        taken.scale_V = functional.pad(self.scale_V[outputs_S], padding)
+        taken.weight_VD = functional.pad(self.weight_VD[outputs_S], (0, 0, *padding))
+        taken.bias_V = functional.pad(self.bias_V[outputs_S], padding, value=IMPOSSIBLE)
+        return taken
+
     def forward(self, input_RD: Tensor) -> Tensor:
-        """Return the layer's output in float32."""
-        return torch.ops.quantized.linear_dynamic(input_RD, self._packed)  # type: ignore[no-any-return]
+        """Return the layer's output in float32, shape (R, V)."""
+        scale_R1 = input_RD.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127.0
+        rounded_RD = (input_RD / scale_R1).round_().to(torch.int8)
+        product_RV = torch._int_mm(rounded_RD, self.weight_VD.T).float()
+        return torch.addcmul(self.bias_V, product_RV.mul_(scale_R1), self.scale_V)
+
+
+Linear = nn.Linear | QuantisedLinear
 
 
 @dataclass(slots=True)
@@ -61,7 +79,7 @@ class State:
         logits: Buffer of the output layer, (B * K, V).
         shortlist: The only tokens that the decoder can choose, (S,); None for the whole vocabulary. With a shortlist,
             all token ids of the search are positions in it, and V is S, padded to whole blocks.
-        output: The shortlist's rows of the output layer, D to V.
+        output: The output layer for the shortlist, D to V.
     """
 
     cross: list[tuple[Tensor, Tensor]]
@@ -70,7 +88,7 @@ class State:
     spare: Tensor
     logits: Tensor
     shortlist: Tensor | None = None
-    output: nn.Linear | None = None
+    output: Linear | None = None
 
     def select_rows(self, rows_R: Tensor, length: int) -> None:
         """Give each row the first ``length`` tokens of the row in ``rows_R``; a row may be used many times or never."""
@@ -98,7 +116,7 @@ class Layer(nn.Module):
         convert: Replaces a linear layer by one of another precision.
     """
 
-    def __init__(self, parts: dict[str, Any], heads: int, convert: Callable[[nn.Linear], nn.Module]) -> None:
+    def __init__(self, parts: dict[str, Any], heads: int, convert: Callable[[nn.Linear], Linear]) -> None:
         super().__init__()
         self.heads = heads
         # Not converted to 8 bits: it runs only once per document, so that would save little time.
@@ -164,13 +182,11 @@ class StepDecoder(nn.Module):
         transform: nn.Module,
         output: nn.Linear,
         bridge: nn.Module,
-        convert: Callable[[nn.Linear], nn.Module],
+        convert: Callable[[nn.Linear], Linear],
     ) -> None:
         super().__init__()
         self.embed, self.layers, self.transform, self.bridge = embed, nn.ModuleList(layers), transform, bridge
-        self.output = convert(output)
-        # The shortlist's weights are taken from here: 8-bit weights are packed and cannot be taken by token.
-        self.output_weight, self.output_bias = output.weight, output.bias
+        self.output: Linear = convert(output)
         self.vocabulary = output.out_features
         # Tokens from here on only fill up the last block. If all other biases are zero, none is added: the forward pass
         # then sets the logits of the filling tokens, which saves a pass over all logits.
@@ -187,15 +203,19 @@ class StepDecoder(nn.Module):
             lowest = torch.finfo(hidden_BTD.dtype).min
             mask = hidden_BTD.new_zeros(mask_BT.shape).masked_fill(mask_BT == 0, lowest)[:, None, None, :]
         own = hidden_BTD.new_empty(len(self.layers), 2, length, len(hidden_BTD), hidden_BTD.shape[2])
-        output = None
+        output: Linear | None = None
         if shortlist is not None:
-            output = _filled_up(self.output_weight[shortlist], self.output_bias[shortlist])
+            output = self.output
+            if isinstance(output, QuantisedLinear):
+                output = output.take(shortlist)
+            else:
+                output = _filled_up(output.weight[shortlist], output.bias[shortlist])
         return State(
             cross=[layer.cross_keys_values(hidden_BTD) for layer in self.layers],  # type: ignore[operator]
             cross_mask=mask,
             own=own,
             spare=own.new_empty(0, 2, 0, 0, 0),
-            logits=own.new_empty(len(hidden_BTD) * beams, output.out_features if output else self.vocabulary),
+            logits=own.new_empty(len(hidden_BTD) * beams, (output or self.output).out_features),
             shortlist=shortlist,
             output=output,
         )
@@ -209,15 +229,13 @@ class StepDecoder(nn.Module):
         for index, layer in enumerate(self.layers):
             hidden_RD = layer(hidden_RD, state, index, position)
         hidden_RD = self.transform(hidden_RD)
-        if state.output is not None:
-            logits_RV = state.logits[: len(hidden_RD)]
-            return torch.addmm(state.output.bias, hidden_RD, state.output.weight.T, out=logits_RV)
-        if not isinstance(self.output, nn.Linear):
-            return self.output(hidden_RD)  # type: ignore[no-any-return]
+        output = self.output if state.output is None else state.output
+        if not isinstance(output, nn.Linear):
+            return output(hidden_RD)  # type: ignore[no-any-return]
         logits_RV = state.logits[: len(hidden_RD)]
-        if self.biased:
-            return torch.addmm(self.output.bias, hidden_RD, self.output.weight.T, out=logits_RV)
-        torch.mm(hidden_RD, self.output.weight.T, out=logits_RV)
+        if self.biased or state.output is not None:
+            return torch.addmm(output.bias, hidden_RD, output.weight.T, out=logits_RV)
+        torch.mm(hidden_RD, output.weight.T, out=logits_RV)
         logits_RV[:, self.real :] = IMPOSSIBLE
         return logits_RV
 
@@ -256,7 +274,7 @@ class _BartEmbedding(nn.Module):
         return self.norm(self.tokens(tokens_R) + place)  # type: ignore[no-any-return]
 
 
-def _bart(backbone: Any, convert: Callable[[nn.Linear], nn.Module]) -> StepDecoder:
+def _bart(backbone: Any, convert: Callable[[nn.Linear], Linear]) -> StepDecoder:
     decoder = backbone.model.decoder
     layers = []
     for layer in decoder.layers:
@@ -295,7 +313,7 @@ class _BertEmbedding(nn.Module):
         return self.norm(self.tokens(tokens_R) + place)  # type: ignore[no-any-return]
 
 
-def _bert(backbone: Any, convert: Callable[[nn.Linear], nn.Module]) -> StepDecoder:
+def _bert(backbone: Any, convert: Callable[[nn.Linear], Linear]) -> StepDecoder:
     decoder = backbone.decoder
     layers = []
     for layer in decoder.bert.encoder.layer:
@@ -328,7 +346,7 @@ def _bert(backbone: Any, convert: Callable[[nn.Linear], nn.Module]) -> StepDecod
 _PARTS = {"BartForConditionalGeneration": _bart, "BertLMHeadModel": _bert}
 
 
-def _unchanged(linear: nn.Linear) -> nn.Module:
+def _unchanged(linear: nn.Linear) -> Linear:
     return linear
 
 

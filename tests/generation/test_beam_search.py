@@ -7,6 +7,7 @@ import torch
 
 from simckp.errors import SimCKPError
 from simckp.generation.beam_search import _log_sum_exp
+from simckp.generation.decoder import IMPOSSIBLE, QuantisedLinear
 from simckp.generation.overgenerate import Overgenerator
 from simckp.params import Generation
 
@@ -75,6 +76,25 @@ def test_lower_precision_stays_near(extractor: Any, precision: str, tolerance: f
     near = Overgenerator(model, settings(precision=precision)).search(batch)
     for one, other in zip(exact, near, strict=True):
         assert other[0].log_prob == pytest.approx(one[0].log_prob, abs=tolerance)
+
+
+def test_an_8_bit_layer_rounds_each_row_by_itself() -> None:
+    generator = torch.Generator().manual_seed(3)
+    linear = torch.nn.Linear(64, 130)
+    layer = QuantisedLinear(linear)
+    rows = torch.randn(7, 64, generator=generator) * torch.tensor([1, 100, 0.01, 1, 1, 0, 1])[:, None]
+    with torch.inference_mode():
+        whole, exact = layer(rows), linear(rows)
+        for at in range(len(rows)):
+            assert torch.equal(layer(rows[at : at + 1])[0], whole[at])
+            # Rounding errors of 64 products, each at most half a step of 1/127 of the largest weight and activation.
+            bound = 64 * linear.weight.abs().max() * rows[at].abs().max() / 127
+            assert (whole[at] - exact[at]).abs().max() <= bound
+        chosen = torch.tensor([5, 129, 0])
+        taken = layer.take(chosen)
+        assert taken.out_features == 64
+        assert torch.equal(taken(rows)[:, :3], whole[:, chosen])
+        assert (taken(rows)[:, 3:] <= IMPOSSIBLE).all()
 
 
 def test_a_shortlist_of_everything_changes_nothing(extractor: Any) -> None:
