@@ -1,5 +1,6 @@
 """Hard negative phrase mining: Choi et al. 2023, Algorithm 1 and the tag sets of its appendix."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntFlag
@@ -13,6 +14,7 @@ from simckp.text import (
     has_content_word,
     has_letter_or_digit,
     is_present,
+    scoring_key,
     single_spaced,
     stems,
     without_joints,
@@ -86,8 +88,10 @@ def phrase_spans(tags: Iterable[str], *, max_words: int) -> Iterator[tuple[int, 
 def mine(document: Document, tagged: Tagged, *, max_words: int, require_content_word: bool = False) -> Mined:
     """Mine the candidates of one document and label them with its gold keyphrases.
 
-    Phrases with equal stems (hyphens and apostrophes ignored) are one candidate with all its occurrences; its
-    surface is that of the first one. A phrase without letters and digits is no candidate.
+    Phrases with equal stems (hyphens and apostrophes ignored) are one candidate with all its occurrences. Its surface
+    is the commonest form in the text: of the keys that its occurrences have in the evaluation, where hyphens count,
+    the commonest, and of the surfaces with that key the commonest; the first of equally common ones. A phrase without
+    letters and digits is no candidate.
 
     Args:
         document: The document; its keyphrases give the labels.
@@ -122,7 +126,12 @@ def mine(document: Document, tagged: Tagged, *, max_words: int, require_content_
     # Phrases start and end with a word; where the whole text is single-spaced, so is each of its slices.
     shown = str if single_spaced(text) == text else single_spaced
     phrases: list[Candidate] = [
-        {"key": key, "surface": shown(text[spans[0]["start"] : spans[0]["end"]]), "spans": spans, "label": key in gold}
+        {
+            "key": key,
+            "surface": commonest_form([shown(text[span["start"] : span["end"]]) for span in spans]),
+            "spans": spans,
+            "label": key in gold,
+        }
         for key, spans in occurrences.items()
     ]
     return Mined(
@@ -132,6 +141,15 @@ def mine(document: Document, tagged: Tagged, *, max_words: int, require_content_
         absent_targets=absent,
         missed_targets=missed,
     )
+
+
+def commonest_form(surfaces: list[str]) -> str:
+    """Return the surface to show of a phrase with several occurrences; see :func:`mine`."""
+    if len(surfaces) == 1 or len(set(surfaces)) == 1:
+        return surfaces[0]
+    keys = list(map(scoring_key, surfaces))
+    key = Counter(keys).most_common(1)[0][0]  # the first of equally common ones
+    return Counter(one for one, own in zip(surfaces, keys, strict=True) if own == key).most_common(1)[0][0]
 
 
 def split_targets(document: Document, mined: set[str]) -> tuple[list[str], list[str], list[str]]:

@@ -17,6 +17,7 @@ from simckp.networks.batches import Batch, joined, pad, repeated
 from simckp.networks.losses import IGNORED_LABEL
 from simckp.networks.pooling import Candidates
 from simckp.networks.tokenization import EncodedText, Integers, Tokenizer
+from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +129,7 @@ def extraction_examples(
     *,
     max_target_tokens: int,
     generate_present: bool = False,
+    evaluated: bool = False,
 ) -> Iterator[ExtractionExample]:
     """Yield one training example per document.
 
@@ -136,30 +138,48 @@ def extraction_examples(
         tokenizer: The network's tokenizer; it truncates longer texts.
         max_target_tokens: Maximum length of the decoder's target.
         generate_present: Whether the decoder's target has the present keyphrases before the absent ones.
+        evaluated: Whether labels and targets are those of the evaluation; see :func:`labelled_as_evaluated`.
     """
     for document, mined in rows:
         (encoded,) = tokenizer([document["text"]])
         keyphrases = mined["absent_targets"]
         if generate_present:
             keyphrases = [*mined["present_targets"], *mined["missed_targets"], *keyphrases]
+        phrases, targets = mined["phrases"], count_present(mined)
+        if evaluated:
+            phrases, targets = labelled_as_evaluated(document, mined)
         yield extraction_example(
-            encoded,
-            mined["phrases"],
-            targets=count_present(mined),
-            decoder_labels=tokenizer.target(keyphrases, max_target_tokens),
+            encoded, phrases, targets=targets, decoder_labels=tokenizer.target(keyphrases, max_target_tokens)
         )
 
 
 def window_examples(
     rows: Iterable[tuple[Document, Mined]], tokenizer: Tokenizer, *, overlap: int | None
 ) -> Iterator[list[ExtractionExample]]:
-    """Yield the windows of each document as examples for scoring, without a target of the decoder."""
+    """Yield the windows of each document as examples for scoring, without targets.
+
+    :func:`labelled_as_evaluated` counts and labels the gold keyphrases of what was scored.
+    """
     no_target = np.zeros(0, dtype=np.int32)
     for document, mined in rows:
         yield [
-            extraction_example(window, mined["phrases"], targets=count_present(mined), decoder_labels=no_target)
+            extraction_example(window, mined["phrases"], targets=0, decoder_labels=no_target)
             for window in tokenizer.windows(document["text"], overlap)
         ]
+
+
+def labelled_as_evaluated(document: Document, mined: Mined) -> tuple[list[Candidate], int]:
+    """Return the candidates with the labels of the evaluation, and its number of present gold keyphrases.
+
+    Mining ignores hyphens and apostrophes, the evaluation does not: where the text has only "energy-aware routing", the
+    gold keyphrase "energy aware routing" labels it in training, but in the evaluation it is absent.
+    """
+    present, _ = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
+    keys = set(map(scoring_key, present))
+    phrases: list[Candidate] = [
+        {**phrase, "label": phrase["label"] and scoring_key(phrase["surface"]) in keys} for phrase in mined["phrases"]
+    ]
+    return phrases, len(present)
 
 
 def count_present(mined: Mined) -> int:

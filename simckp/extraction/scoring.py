@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from simckp.data.records import Document, Mined, Scored, ScoredPhrase
-from simckp.extraction.examples import ExtractionExample, collate, window_examples
+from simckp.extraction.examples import ExtractionExample, collate, labelled_as_evaluated, window_examples
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.batches import by_length, to_device
 from simckp.runtime.cancellation import go_on
@@ -43,12 +43,12 @@ def score_present(
     """
     documents = list(window_examples(rows, model.tokenizer, overlap=overlap))
     scores = iter(extraction_scores(model, [window for windows in documents for window in windows]))
-    for (_, mined), windows in zip(rows, documents, strict=True):
+    for (document, mined), windows in zip(rows, documents, strict=True):
         best: dict[int, float] = {}
         for window in windows:
             for position, score in zip(window.candidate.tolist(), next(scores), strict=True):
                 best[position] = max(score, best.get(position, score))
-        phrases = mined["phrases"]
+        phrases, targets = labelled_as_evaluated(document, mined)
         scored = [
             ScoredPhrase(
                 key=phrases[position]["key"],
@@ -63,7 +63,7 @@ def score_present(
             id=mined["id"],
             kind="present",
             phrases=sorted(scored, key=lambda phrase: -phrase["score"]),
-            targets=windows[0].targets,
+            targets=targets,
             truncated=windows[-1].truncated,
             unscored=len(phrases) - len(best),
         )

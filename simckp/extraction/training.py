@@ -67,7 +67,7 @@ def train_extractor(
     used = read if params.documents == "all" else read.where(read.lengths("decoder_labels") > 0)
     model.frequent_tokens = by_frequency(used, len(model.tokenizer))
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
-    held_out = list(run.examples(examples, validation, ExtractionExample, VALID))
+    held_out = list(run.examples(partial(examples, evaluated=True), validation, ExtractionExample, VALID))
     if model.extracts:
         validate = ranking_validation(extraction_scores, held_out, run)
     else:
