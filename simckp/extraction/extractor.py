@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from simckp.networks.backbones import Projection, forget_origin, load_heads, save_heads
+from simckp.networks.distributed import gather_rows
 from simckp.networks.losses import (
     IGNORED_LABEL,
     absent_likelihood_loss,
@@ -125,10 +126,12 @@ class ExtractorGenerator(nn.Module):
         settings, document_C = self.settings, candidates.document_C
         if settings.negatives == "in_batch":
             document_BD, phrase_CD = self.embed(hidden_BTD, attention_mask_BT, candidates)
+            # The batch is that of all processes: its documents are the negatives of every keyphrase.
+            document_BD, first = gather_rows(document_BD)
             similarity_GB = torch.cosine_similarity(phrase_CD[gold_C][:, None], document_BD[None], dim=-1)
             return in_batch_contrastive_loss(
                 similarity_GB,
-                document_C[gold_C],
+                document_C[gold_C] + first,
                 temperature=settings.temperature,
                 reduction=settings.reduction,
                 count=count,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import distributed
+from torch import Tensor, distributed
+from torch.nn import functional
 
 
 def is_distributed() -> bool:
@@ -24,6 +25,41 @@ def shares_of_counts(counts: Mapping[str, int], device: torch.device) -> dict[st
     distributed.all_reduce(totals)
     means = (totals / distributed.get_world_size()).tolist()
     return dict(zip(counts, means, strict=True))
+
+
+def gather_rows(rows_BD: Tensor) -> tuple[Tensor, int]:
+    """Return the rows of all processes, one after another, and the position of this process's first row.
+
+    The number of rows may differ between processes. Gradients flow back to the process that a row comes from.
+
+    Args:
+        rows_BD: This process's rows, shape (B, D).
+    """
+    if not is_distributed():
+        return rows_BD, 0
+    sizes = [torch.zeros(1, dtype=torch.int64, device=rows_BD.device) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(sizes, torch.tensor([len(rows_BD)], device=rows_BD.device))
+    counts = [int(size) for size in sizes]
+    padded = functional.pad(rows_BD, (0, 0, 0, max(counts) - len(rows_BD)))
+    parts = _GatherWithGradient.apply(padded)  # type: ignore[no-untyped-call]
+    first = sum(counts[: distributed.get_rank()])
+    return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)]), first
+
+
+class _GatherWithGradient(torch.autograd.Function):
+    """``all_gather``, through which the gradients of all processes flow back."""
+
+    @staticmethod
+    def forward(context: Any, rows: Tensor) -> Tensor:
+        parts = [torch.empty_like(rows) for _ in range(distributed.get_world_size())]
+        distributed.all_gather(parts, rows.contiguous())
+        return torch.stack(parts)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        gradient = gradient.contiguous()
+        distributed.all_reduce(gradient)
+        return gradient[distributed.get_rank()]
 
 
 def gather_shares(share: list[Any], length: int) -> list[Any]:

@@ -1,95 +1,65 @@
-"""Counts and shares of processes, with a process group made up: each rank in turn, in one process."""
+"""Several processes with one batch: the negatives of a keyphrase are the documents of all of them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import distributed
+from torch.multiprocessing import start_processes
 
-from simckp.networks import distributed
-from simckp.networks.distributed import gather_shares, own_share, shares_of_counts
-from simckp.networks.losses import contrastive_loss
+from simckp.networks.distributed import gather_rows, shares_of_counts
+from simckp.networks.losses import in_batch_contrastive_loss
 
-CPU = torch.device("cpu")
-
-
-class MadeUpGroup:
-    """What this module needs of ``torch.distributed``, as one rank of several sees it.
-
-    ``totals`` are the summed counts of all ranks; ``shares`` what each rank gathers.
-    """
-
-    def __init__(self, rank: int, world: int, *, totals: list[int] | None = None, shares: Any = None) -> None:
-        self.rank, self.world, self.totals, self.shares = rank, world, totals, shares
-
-    def is_available(self) -> bool:
-        return True
-
-    def is_initialized(self) -> bool:
-        return True
-
-    def get_rank(self) -> int:
-        return self.rank
-
-    def get_world_size(self) -> int:
-        return self.world
-
-    def all_reduce(self, values: torch.Tensor) -> None:
-        values.copy_(torch.tensor(self.totals))
-
-    def all_gather_object(self, found: list[Any], own: Any) -> None:
-        assert self.shares[self.rank] == own
-        found[:] = self.shares
+# Three documents: the first process has two of them, the second one; and a gold keyphrase each.
+SHARES = [slice(0, 2), slice(2, 3)]
 
 
-@contextmanager
-def group(*arguments: Any, **options: Any) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distributed, "distributed", MadeUpGroup(*arguments, **options))
-        yield
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(5)
+    documents, phrases = torch.randn(2, 3, 4, generator=generator).unbind()
+    return documents.requires_grad_(), phrases.requires_grad_()
 
 
-def test_one_process_has_all() -> None:
-    assert not distributed.is_distributed()
-    assert shares_of_counts({"mle": 3, "extraction": 7}, CPU) == {"mle": 3, "extraction": 7}
-    assert own_share([5, 6, 7]) == [5, 6, 7]
-    assert gather_shares([5, 6, 7], 3) == [5, 6, 7]
-    with group(0, 1):  # a launcher with one process
-        assert not distributed.is_distributed()
+def loss_of(documents: torch.Tensor, phrases: torch.Tensor, own: torch.Tensor, count: float) -> torch.Tensor:
+    similarity = torch.cosine_similarity(phrases[:, None], documents[None], dim=-1)
+    return in_batch_contrastive_loss(similarity, own, temperature=0.1, count=count)
 
 
-def test_counts_are_means_over_processes() -> None:
-    # Two processes: (3 + 2) / 2 and (7 + 7) / 2.
-    with group(1, 2, totals=[5, 14]):
-        assert shares_of_counts({"mle": 2, "extraction": 7}, CPU) == {"mle": 2.5, "extraction": 7.0}
+def work(rank: int, port: int, folder: Path) -> None:
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
+    distributed.init_process_group("gloo")
+    whole_documents, whole_phrases = batch()
+    documents = whole_documents[SHARES[rank]].detach().requires_grad_()
+    phrases = whole_phrases[SHARES[rank]].detach().requires_grad_()
+    count = shares_of_counts({"extraction": len(documents)}, torch.device("cpu"))["extraction"]
+    gathered, first = gather_rows(documents)
+    assert torch.equal(gathered.detach(), whole_documents.detach())
+    loss = loss_of(gathered, phrases, torch.arange(len(documents)) + first, count)
+    loss.backward()
+    torch.save({"loss": loss.detach(), "documents": documents.grad, "phrases": phrases.grad}, folder / f"{rank}.pt")
+    distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("world", [2, 3, 4])
-@pytest.mark.parametrize("length", [0, 1, 3, 8])
-def test_every_item_is_computed_once_and_comes_back_in_its_place(world: int, length: int) -> None:
-    items = list(range(length))
-    shares = []
-    for rank in range(world):
-        with group(rank, world):
-            shares.append([10 * item for item in own_share(items)])
-    assert sorted(item for share in shares for item in share) == [10 * item for item in items]
-    for rank in range(world):
-        with group(rank, world, shares=shares):
-            assert gather_shares(shares[rank], length) == [10 * item for item in items]
+def test_in_batch_negatives_are_those_of_the_whole_batch(tmp_path: Path) -> None:
+    documents, phrases = batch()
+    loss_of(documents, phrases, torch.arange(3), 3).backward()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    start_processes(work, (port, tmp_path), nprocs=2, start_method="fork")
+    parts: list[dict[str, Any]] = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+    # Gradients are averaged over processes, as DDP does: each share holds the loss of all documents twice.
+    for name, whole in (("documents", documents), ("phrases", phrases)):
+        averaged = torch.cat([part[name] for part in parts]) / 2
+        torch.testing.assert_close(averaged, whole.grad, msg=name)
+    mean = sum(float(part["loss"]) for part in parts) / 2
+    assert mean == pytest.approx(float(loss_of(documents, phrases, torch.arange(3), 3).detach()))
 
 
-def test_the_mean_of_the_processes_losses_is_the_loss_of_the_whole_batch() -> None:
-    # Two documents, one a process; the first has one positive and the second two.
-    similarity = torch.tensor([0.3, 0.1, 0.2, 0.7, -0.4])
-    positive = torch.tensor([True, False, True, True, False])
-    document = torch.tensor([0, 0, 1, 1, 1])
-    whole = contrastive_loss(similarity, positive, document, 2, temperature=0.1)
-    losses = []
-    for rank, part in enumerate((slice(0, 2), slice(2, 5))):
-        with group(rank, 2, totals=[3]):
-            count = shares_of_counts({"extraction": int(positive[part].sum())}, CPU)["extraction"]
-        one = torch.zeros(len(document[part]), dtype=torch.long)
-        losses.append(contrastive_loss(similarity[part], positive[part], one, 1, temperature=0.1, count=count))
-    assert count == 1.5
-    torch.testing.assert_close(sum(losses) / 2, whole)
+def test_one_process_has_all_rows() -> None:
+    documents, _ = batch()
+    gathered, first = gather_rows(documents)
+    assert gathered is documents and first == 0
