@@ -29,7 +29,12 @@ EXTRACTOR_SETTINGS = ExtractorSettings(
     **_CONTRAST, negatives="hard", phrase_pooling="sum", max_source_tokens=512, max_target_tokens=64
 )
 RERANKER_SETTINGS = RerankerSettings(
-    **_CONTRAST, phrase_pooling="first", shared_encoder=True, max_source_tokens=512, max_phrase_tokens=32
+    **_CONTRAST,
+    phrase_pooling="first",
+    shared_encoder=True,
+    present_phrases="leave_out",
+    max_source_tokens=512,
+    max_phrase_tokens=32,
 )
 
 

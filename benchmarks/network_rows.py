@@ -156,6 +156,7 @@ class _Generation:
             max_new_tokens=new_tokens,
             no_repeat_ngram=2,
             length_penalty=1.0,
+            early_stopping=False,
             start=self.model.config.decoder_start_token_id,
             end=config.eos_token_id,
         )

@@ -19,11 +19,12 @@ from simckp.params import parse_params, read_params
 from simckp.presets import ABSENT, Difference, Tree, compose, differences, dump_tree, load_tree
 
 PRESETS = Path("presets")
+EXTENDS = "extends"  # the key that names the preset to which another one adds
 
 
 def listing() -> str:
     """Return the names of all presets, each with the first line of its file."""
-    return "\n".join(f"{path.stem:10}{_first_line(path)}" for path in sorted(PRESETS.glob("*.yaml")))
+    return "\n".join(f"{path.stem:12}{_first_line(path)}" for path in sorted(PRESETS.glob("*.yaml")))
 
 
 def apply(names: list[str], *, keep: bool, dry_run: bool) -> list[Difference]:
@@ -39,7 +40,7 @@ def apply(names: list[str], *, keep: bool, dry_run: bool) -> list[Difference]:
             ``keep`` is false.
     """
     read_params(PARAMS)  # after this, any error comes from a preset
-    here, presets = _read(PARAMS), [(path, _read(path)) for path in (PRESETS / f"{name}.yaml" for name in names)]
+    here, presets = _read(PARAMS), [part for name in names for part in _with_bases(PRESETS / f"{name}.yaml")]
     composed = here
     for path, preset in presets:
         composed = compose(composed, preset)
@@ -60,6 +61,22 @@ def _refuse(strays: Iterable[Difference]) -> None:
             f"{PARAMS} has changes that are not committed, and the presets say nothing about them:\n{lines}\n"
             f"commit them, undo them (git restore {PARAMS}), or keep them (--keep)"
         )
+
+
+def _with_bases(path: Path) -> list[tuple[Path, Tree]]:
+    """Return a preset with its path, after the preset that it extends; only one that extends none can be extended.
+
+    Raises:
+        ParameterError: There is no such preset, or it extends another one.
+    """
+    preset = {**_read(path)}
+    name = preset.pop(EXTENDS, None)
+    if name is None:
+        return [(path, preset)]
+    base = path.with_name(f"{name}.yaml")
+    if not base.is_file() or EXTENDS in _read(base):
+        raise ParameterError(f"{path}: {EXTENDS}: {name!r} is no preset that extends none")
+    return [(base, _read(base)), (path, preset)]
 
 
 def _read(path: Path) -> Tree:

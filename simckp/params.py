@@ -93,7 +93,11 @@ class Optimisation(Section):
     ``batch_size`` is that of all processes together. ``group_by_length`` puts documents of similar lengths into a
     batch; ``precision`` bfloat16 is mixed precision (weights stay float32); ``gradient_checkpointing`` trades time for
     memory; ``compile`` is ``torch.compile`` of the networks. ``ema_decay`` above 0 validates and keeps the exponential
-    moving average of the weights, which that share of survives a step, instead of the last ones.
+    moving average of the weights, which that share of survives a step, instead of the last ones. ``schedule`` of the
+    learning rate after the warm-up. ``weight_decay`` is that of ``decayed`` weights: ``all``, or ``matrices`` (without
+    biases and norms). The training stops after ``patience`` evaluations in which nothing improved: not the ``goal``
+    (F1@M on validation), or neither ``goal_or_loss``. ``long_documents``: documents that are longer than the network
+    reads are truncated, or left out of training and validation.
     """
 
     learning_rate: LearningRate
@@ -105,6 +109,11 @@ class Optimisation(Section):
     ema_decay: Annotated[float, Field(ge=0.0, lt=1.0)]
     evaluate_every: Positive
     patience: Positive
+    patience_on: Literal["goal", "goal_or_loss"]
+    schedule: Literal["linear", "constant"]
+    weight_decay: Annotated[float, Field(ge=0.0)]
+    decayed: Literal["matrices", "all"]
+    long_documents: Literal["truncate", "leave_out"]
     group_by_length: bool
     precision: Literal["float32", "bfloat16"]
     gradient_checkpointing: bool
@@ -153,15 +162,17 @@ class ExtractorParams(Optimisation, ExtractorSettings):
 class Generation(Section):
     """Overgeneration: sequences returned = ``beams``; ``no_repeat_ngram`` 0 allows repetition.
 
-    ``shortlist``: the decoder chooses from the tokens of the text and this many of the tokens that are most frequent
-    in the training data; null, from the whole vocabulary. ``precision`` of the decoder: ``int8`` is for the CPU,
-    ``bfloat16`` for a GPU.
+    ``early_stopping``: whether a document's search ends with its first ``beams`` finished sequences, as in BART's
+    published configuration. ``shortlist``: the decoder chooses from the tokens of the text and this many of the tokens
+    that are most frequent in the training data; null, from the whole vocabulary. ``precision`` of the decoder:
+    ``int8`` is for the CPU, ``bfloat16`` for a GPU.
     """
 
     beams: Annotated[int, Field(ge=1, le=500)]
     max_new_tokens: Positive
     no_repeat_ngram: Annotated[int, Field(ge=0)]
     length_penalty: float
+    early_stopping: bool
     shortlist: Positive | None
     batch_size: Positive
     precision: Literal["float32", "bfloat16", "int8"]
@@ -172,11 +183,13 @@ class RerankerSettings(Contrast):
     """What a network of stage 2 is; a trained one keeps this in its folder.
 
     ``method``: ``contrastive`` (the paper), or ``none``: the order of the beams. ``shared_encoder``: one encoder for
-    documents and phrases.
+    documents and phrases. ``present_phrases``: generated phrases that are in the text are left out, or are negatives
+    and candidates like the others (the authors' code).
     """
 
     method: Literal["contrastive", "none"]
     shared_encoder: bool
+    present_phrases: Literal["leave_out", "negatives"]
     document_pooling: TextPooling
     phrase_pooling: TextPooling
     max_source_tokens: Annotated[int, Field(ge=8)]

@@ -36,6 +36,7 @@ EXTRACTOR_SETTINGS = ExtractorSettings(
 RERANKER_SETTINGS = RerankerSettings(
     method="contrastive",
     shared_encoder=True,
+    present_phrases="leave_out",
     document_pooling="first",
     phrase_pooling="first",
     temperature=0.1,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.preset import PRESETS, apply, listing, main
+from pipeline.preset import EXTENDS, PRESETS, apply, listing, main
 from simckp.errors import ParameterError
 from simckp.params import Params, parse_params, read_params
 from simckp.presets import ABSENT, compose, differences, dump_tree, load_tree
@@ -25,8 +25,18 @@ def preset(name: str) -> Any:
     return tree((REPOSITORY / PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
+def base_of(name: str) -> Any:
+    """Return the parameters to which a preset is applied: those of the repository, or of the preset that it extends."""
+    extended = preset(name).get(EXTENDS)
+    return tree(BASE) if extended is None else compose(tree(BASE), preset(extended))
+
+
+def own(name: str) -> Any:
+    return {key: value for key, value in preset(name).items() if key != EXTENDS}
+
+
 def composed(name: str) -> Params:
-    return parse_params(tree(dump_tree(compose(tree(BASE), preset(name)))), source=name)
+    return parse_params(tree(dump_tree(compose(base_of(name), own(name)))), source=name)
 
 
 def leaves(node: Any, prefix: str = "") -> dict[str, Any]:
@@ -75,8 +85,8 @@ def test_every_preset_composes_with_the_parameters_of_the_repository(path: Path)
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_preset_says_only_what_differs(path: Path) -> None:
-    base, own = leaves(tree(BASE)), leaves(preset(path.stem))
-    assert [key for key, value in own.items() if base.get(key, ABSENT) == value] == []
+    base = leaves(base_of(path.stem))
+    assert [key for key, value in leaves(own(path.stem)).items() if base.get(key, ABSENT) == value] == []
 
 
 def test_the_paper_preset_has_the_papers_values() -> None:
@@ -93,6 +103,44 @@ def test_the_paper_preset_has_the_papers_values() -> None:
     assert (first.document_pooling, first.phrase_pooling) == ("first", "sum")
     assert (first.ema_decay, second.ema_decay, params.windows.overlap) == (0.0, 0.0, None)
     assert (params.selection.method, params.selection.minimum) == ("mean_of_best_thresholds", 5)
+
+
+def test_the_exact_preset_adds_what_the_authors_code_does() -> None:
+    params, paper = composed("paper-exact"), composed("paper")
+    assert (params.lambda_, params.extractor.backbone, params.reranker.backbone) == (
+        paper.lambda_,
+        paper.extractor.backbone,
+        paper.reranker.backbone,
+    )
+    assert (params.tagger.name, params.cleaning.policy, params.deduplication.within_training) == (
+        "corenlp",
+        "published",
+        True,
+    )
+    first, second = params.extractor, params.reranker
+    for part in (first, second):
+        assert (part.precision, part.group_by_length, part.reduction, part.weight_decay) == (
+            "float32",
+            False,
+            "mean",
+            0.01,
+        )
+        assert (part.decayed, part.patience, part.patience_on) == ("all", 10, "goal_or_loss")
+    assert (first.max_source_tokens, first.long_documents, first.documents) == (1024, "leave_out", "with_absent")
+    assert (first.schedule, second.schedule) == ("constant", "linear")  # without a warm-up the authors' rate stays
+    assert (second.shared_encoder, second.present_phrases) == (True, "negatives")
+    assert (params.generation.early_stopping, params.generation.precision) == (True, "float32")
+
+
+def test_a_preset_extends_one_that_is_there(project: Path) -> None:
+    (project / PRESETS / "mine.yaml").write_text("extends: paper\nlambda: 0.7\n", encoding="utf-8")
+    apply(["mine"], keep=False, dry_run=False)
+    params = read_params(project / "params.yaml")
+    assert (params.lambda_, params.extractor.backbone) == (0.7, "facebook/bart-base")
+    for base in ("none", "mine"):
+        (project / PRESETS / "other.yaml").write_text(f"extends: {base}\n", encoding="utf-8")
+        with pytest.raises(ParameterError, match=f"^presets/other.yaml: extends: '{base}' is no preset"):
+            apply(["other"], keep=True, dry_run=True)
 
 
 def test_mappings_are_merged_lists_and_corpora_replaced() -> None:
@@ -225,7 +273,7 @@ def test_without_a_name_the_presets_are_listed(
     call(monkeypatch)
     assert capsys.readouterr().out == listing() + "\n"
     assert [line.split()[0] for line in listing().splitlines()] == [path.stem for path in PATHS]
-    assert "paper     The paper's run: BART-base and BERT-base" in listing()
+    assert "paper       The paper's run: BART-base and BERT-base" in listing()
 
 
 def test_mistakes_are_one_message_without_traceback(

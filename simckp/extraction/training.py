@@ -16,7 +16,7 @@ from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import extraction_scores
 from simckp.networks.batches import by_length, to_device
 from simckp.networks.trainer import Validation
-from simckp.networks.training import Run, Trained, ranking_validation, settings_of, train
+from simckp.networks.training import Run, Trained, fitting, ranking_validation, settings_of, train, validated_with_loss
 from simckp.params import TRAIN, VALID, ExtractorParams, ExtractorSettings
 
 _LIKELIHOOD_BATCH = 16
@@ -64,12 +64,18 @@ def train_extractor(
     )
     of_training = partial(examples, random_words=max_words, seed=run.seed) if params.negatives == "random" else examples
     read = run.examples(of_training, training, ExtractionExample, TRAIN)
-    used = read if params.documents == "all" else read.where(read.lengths("decoder_labels") > 0)
+    used = fitting(read, params)
+    if params.documents == "with_absent":
+        used = used.where(used.lengths("decoder_labels") > 0)
     model.frequent_tokens = by_frequency(used, len(model.tokenizer))
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
-    held_out = list(run.examples(partial(examples, evaluated=True), validation, ExtractionExample, VALID))
+    held_out = list(
+        fitting(run.examples(partial(examples, evaluated=True), validation, ExtractionExample, VALID), params)
+    )
     if model.extracts:
         validate = ranking_validation(extraction_scores, held_out, run)
+        if params.patience_on == "goal_or_loss":
+            validate = validated_with_loss(validate, held_out, batch)
     else:
         validate = partial(_likelihood, examples=held_out, batch=batch)
     rate = params.decoder_learning_rate

@@ -1,4 +1,4 @@
-"""Beam search with the same hypotheses as the search of ``transformers`` (``early_stopping=False``), but faster.
+"""Beam search with the same hypotheses as the search of ``transformers``, but faster.
 
 It is faster because the beams of a document share the encoder's keys and values, the first step has one row per
 document, the best continuations are searched by blocks of the vocabulary, and finished documents leave the batch.
@@ -37,6 +37,8 @@ class Search:
         max_new_tokens: Maximum length of a sequence, including the end token.
         no_repeat_ngram: Length of the n-grams that may not occur twice in a sequence; 0 allows all.
         length_penalty: A sequence's log-probability is divided by its length to this power.
+        early_stopping: Whether a document is done as soon as it has K finished sequences; otherwise, when no open beam
+            can become better than the worst of them.
         start: Token that every sequence starts with.
         end: Token that ends a sequence.
     """
@@ -45,6 +47,7 @@ class Search:
     max_new_tokens: int
     no_repeat_ngram: int
     length_penalty: float
+    early_stopping: bool
     start: int
     end: int
 
@@ -139,10 +142,10 @@ class _Running:
         self._finished.keep_best(tokens_BCL, (scores_BC / length_factor).masked_fill(~whole_BC, _NEVER), whole_BC)
         self._open.scores, chosen_BK = torch.topk(scores_BC + ends_BC * _NEVER, search.beams)
         self._open.tokens = _take(tokens_BCL, chosen_BK)
-        # As in transformers, a document is done once it has K finished sequences and its best open beam, normalised by
-        # the present length, does not score above the worst of them.
+        # As in transformers, a document is done once it has K finished sequences and (without early stopping) its best
+        # open beam, normalised by the present length, does not score above the worst of them.
         hopeful_B = self._open.scores[:, 0] / length_factor > self._finished.scores.amin(dim=1)
-        open_B = (~self._finished.whole.all(dim=1) | hopeful_B) & (not last)
+        open_B = (~self._finished.whole.all(dim=1) | hopeful_B & (not search.early_stopping)) & (not last)
         width = len(logits_RV) // len(self.documents)
         first_row_B1 = torch.arange(0, len(logits_RV), width, device=open_B.device)[:, None]
         self._go_on((parent_BC.gather(1, chosen_BK) + first_row_B1), open_B, position + 1)

@@ -126,6 +126,7 @@ class Overgenerator:
             max_new_tokens=self._settings.max_new_tokens,
             no_repeat_ngram=self._settings.no_repeat_ngram,
             length_penalty=self._settings.length_penalty,
+            early_stopping=self._settings.early_stopping,
             start=self._start,
             end=next(iter(self._ends)),
         )
@@ -157,7 +158,7 @@ class Overgenerator:
             min_length=0,
             no_repeat_ngram_size=self._settings.no_repeat_ngram,
             length_penalty=self._settings.length_penalty,
-            early_stopping=False,
+            early_stopping=self._settings.early_stopping,
             forced_bos_token_id=None,
             forced_eos_token_id=None,
             do_sample=False,

@@ -56,7 +56,7 @@ class _GatherWithGradient(torch.autograd.Function):
         return torch.stack(parts)
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> Tensor:
         gradient = gradient.contiguous()
         distributed.all_reduce(gradient)
         return gradient[distributed.get_rank()]

@@ -1,5 +1,6 @@
 """A ``transformers.Trainer`` for networks with several losses and a validation function of their own."""
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import Sampler
-from transformers import Trainer, TrainerCallback, TrainerState
+from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.networks.distributed import shares_of_counts
@@ -44,6 +45,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         byte_dropout: Whether to use :class:`simckp.networks.dropout.ByteDropout`.
         ema_decay: Decay of an exponential moving average of the weights; the averaged weights are then validated and
             kept. 0 switches the average off.
+        decay_all: Whether weight decay applies to biases and norms too.
         other_rate: A learning rate, and the parameters that use it instead of the common learning rate.
         **options: Options of ``transformers.Trainer``.
     """
@@ -55,11 +57,12 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         sampler: Sampler[int] | None,
         byte_dropout: bool,
         ema_decay: float,
+        decay_all: bool = False,
         other_rate: tuple[float, Iterable[nn.Parameter]] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self._other_rate = other_rate
+        self._other_rate, self._decay_all = other_rate, decay_all
         self._average: AveragedModel | None = None
         if ema_decay:
             average = get_ema_multi_avg_fn(ema_decay)  # type: ignore[no-untyped-call]
@@ -73,6 +76,12 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return self._sampler or super()._get_train_sampler(train_dataset)
+
+    def get_decay_parameter_names(self, model: nn.Module, *options: Any) -> list[str]:
+        """Return the names of the weights to which weight decay applies."""
+        if self._decay_all:
+            return [name for name, _ in model.named_parameters()]
+        return super().get_decay_parameter_names(model, *options)  # type: ignore[no-any-return]
 
     def create_optimizer(self, model: Any = None) -> Any:
         """Create the Trainer's optimiser, with separate groups for the parameters with another learning rate."""
@@ -170,6 +179,25 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
     def _load_best_model(self) -> None:
         if self.state.best_model_checkpoint is not None:
             load_model(self.model, str(Path(self.state.best_model_checkpoint) / _WEIGHTS))
+
+
+class Patience(EarlyStoppingCallback):  # type: ignore[misc]
+    """Early stopping once neither the goal improves nor, if it is among the figures, the loss on validation."""
+
+    best_loss = math.inf
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **options: Any) -> None:
+        """Count the evaluations without improvement, and stop the training after too many of them."""
+        loss = metrics.get("eval_loss", math.inf)
+        if loss < self.best_loss:
+            self.best_loss, self.early_stopping_patience_counter = loss, -1  # counted up below unless the goal improves
+        super().on_evaluate(args, state, control, metrics, **options)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        kept: dict[str, Any] = super().state()
+        kept["attributes"]["best_loss"] = self.best_loss
+        return kept
 
 
 class _AfterStep(TrainerCallback):  # type: ignore[misc]

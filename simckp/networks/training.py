@@ -12,20 +12,22 @@ from typing import Any, TypeVar
 
 import torch
 from torch import nn
-from transformers import EarlyStoppingCallback, TrainerState, TrainingArguments
+from transformers import TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, Source
+from simckp.networks.batches import by_length, to_device
 from simckp.networks.distributed import gather_shares, own_share
 from simckp.networks.example_store import Example, ExampleStore, make_examples
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
-from simckp.networks.trainer import GOAL, SimCKPTrainer, Validation
+from simckp.networks.trainer import GOAL, Patience, SimCKPTrainer, Validation
 from simckp.params import Optimisation, Section
 from simckp.thresholds.selection import Ranking, calibrate
 
 Settings = TypeVar("Settings", bound=Section)
 _CHECKPOINTS_KEPT = 2
+_VALIDATION_BATCH = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,9 +124,32 @@ def ranking_validation(
     return validate
 
 
+@torch.no_grad()
+def validated_with_loss(
+    validate: Callable[[nn.Module], Validation], examples: list[Any], collate: Callable[[list[Any]], dict[str, Any]]
+) -> Callable[[nn.Module], Validation]:
+    """Return the validation with the mean training loss on the examples (batches of similar lengths) as a figure."""
+
+    def with_loss(network: nn.Module) -> Validation:
+        device = next(network.parameters()).device
+        total = 0.0
+        for positions in by_length([len(example.input_ids) for example in examples], _VALIDATION_BATCH):
+            batch = collate([examples[position] for position in positions])
+            total += len(positions) * float(network(**to_device(batch, device))["loss"])
+        validation = validate(network)
+        return Validation(validation.goal, validation.figures | {"loss": total / max(len(examples), 1)})
+
+    return with_loss
+
+
 def settings_of(params: Section, settings_class: type[Settings]) -> Settings:
     """Return the part of a stage's parameters that is saved with its network."""
     return settings_class(**{name: getattr(params, name) for name in settings_class.model_fields})
+
+
+def fitting(examples: ExampleStore[Example], settings: Optimisation) -> ExampleStore[Example]:
+    """Return the examples of documents that are used: with ``long_documents: leave_out``, those that fit whole."""
+    return examples if settings.long_documents == "truncate" else examples.where(~examples.values("truncated"))
 
 
 def process_count() -> int:
@@ -146,12 +171,12 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
         gradient_accumulation_steps=settings.gradient_accumulation,
         learning_rate=settings.learning_rate,
         warmup_steps=math.ceil(settings.warmup_ratio * steps),
-        lr_scheduler_type="linear",
+        lr_scheduler_type="constant_with_warmup" if settings.schedule == "constant" else "linear",
         optim="adamw_torch_fused",
         bf16=settings.precision == "bfloat16",
         ddp_find_unused_parameters=False,
         use_cpu=not torch.cuda.is_available() or os.environ.get("ACCELERATE_USE_CPU") == "true",
-        weight_decay=0.01,
+        weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
         eval_strategy="steps",
         eval_steps=every,
@@ -208,7 +233,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 def _ran_out_of_patience(checkpoint: Path, patience: int) -> bool:
     """Return whether a training was killed after early stopping had ended it; the Trainer would train on."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    stored = state.stateful_callbacks.get(EarlyStoppingCallback.__name__, {})
+    stored = state.stateful_callbacks.get(Patience.__name__, {})
     return int(stored.get("attributes", {}).get("early_stopping_patience_counter", 0)) >= patience
 
 
@@ -257,7 +282,8 @@ def train(
         data_collator=partial(_with_counts, collate, model),
         train_dataset=examples,
         eval_dataset=examples[:1],  # the Trainer requires one; `validate` has its own examples
-        callbacks=[EarlyStoppingCallback(early_stopping_patience=settings.patience)],
+        decay_all=settings.decayed == "all",
+        callbacks=[Patience(early_stopping_patience=settings.patience)],
         validate=validate,
     )
     if sampler is not None:

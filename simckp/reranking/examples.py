@@ -50,20 +50,22 @@ def reranking_examples(
     tokenizer: Tokenizer,
     phrase_tokenizer: Tokenizer,
     *,
+    with_present: bool = False,
     with_gold: bool = False,
     overlap: int | None = None,
 ) -> Iterator[RerankingExample]:
-    """Yield one example per document, with its phrases in the order of :func:`absent_phrases`.
+    """Yield one example per document, with its phrases in the order of :func:`reranked_phrases`.
 
     Args:
         rows: Documents with their generated phrases.
         tokenizer: The network's tokenizer for documents.
         phrase_tokenizer: The network's tokenizer for phrases.
+        with_present: See :func:`reranked_phrases`.
         with_gold: Whether absent gold keyphrases that were not generated are appended as positives.
         overlap: Number of tokens that two windows of a long document share; None truncates the document.
     """
     for document, generated in rows:
-        absent = absent_phrases(generated)
+        absent = reranked_phrases(generated, with_present=with_present)
         windows = tokenizer.windows(document["text"], overlap)
         _, absent_gold = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
         surfaces, labels = [phrase["surface"] for phrase in absent], [phrase["label"] for phrase in absent]
@@ -80,8 +82,13 @@ def reranking_examples(
         )
 
 
-def absent_phrases(generated: Generated) -> list[GeneratedPhrase]:
-    """Return the generated phrases that are not in the document's text: the reranker's candidates."""
+def reranked_phrases(generated: Generated, *, with_present: bool = False) -> list[GeneratedPhrase]:
+    """Return the reranker's candidates: the generated phrases that are not in the document's text.
+
+    With ``with_present``, those in the text are candidates too, and never right, as in the authors' code.
+    """
+    if with_present:
+        return [{**phrase, "label": phrase["label"] and not phrase["present"]} for phrase in generated["phrases"]]
     return [phrase for phrase in generated["phrases"] if not phrase["present"]]
 
 

@@ -7,7 +7,7 @@ import torch
 from simckp.data.records import Document, Generated, Scored, ScoredPhrase
 from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import Integers
-from simckp.reranking.examples import RerankingExample, absent_phrases, reranking_examples
+from simckp.reranking.examples import RerankingExample, reranked_phrases, reranking_examples
 from simckp.reranking.reranker import Reranker, similarities
 from simckp.runtime.cancellation import go_on
 
@@ -70,11 +70,14 @@ def score_absent(
 
     If a document has several windows, the similarity of a phrase is the maximum over them.
     """
-    examples = list(reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, overlap=overlap))
+    with_present = model.settings.present_phrases == "negatives"
+    examples = list(
+        reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, with_present=with_present, overlap=overlap)
+    )
     for (document, generated), example, scores in zip(rows, examples, reranking_scores(model, examples), strict=True):
         scored = [
             ScoredPhrase(key=phrase["key"], surface=phrase["surface"], score=score, label=phrase["label"], spans=[])
-            for phrase, score in zip(absent_phrases(generated), scores, strict=True)
+            for phrase, score in zip(reranked_phrases(generated, with_present=with_present), scores, strict=True)
         ]
         yield Scored(
             id=document["id"],

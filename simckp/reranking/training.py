@@ -8,7 +8,7 @@ import transformers
 
 from simckp.errors import SimCKPError
 from simckp.execution import Rows, Source
-from simckp.networks.training import Run, Trained, ranking_validation, settings_of, train
+from simckp.networks.training import Run, Trained, fitting, ranking_validation, settings_of, train, validated_with_loss
 from simckp.params import TRAIN, VALID, RerankerParams, RerankerSettings
 from simckp.reranking.examples import RerankingExample, collate, reranking_examples
 from simckp.reranking.reranker import new_reranker
@@ -39,18 +39,26 @@ def train_reranker(
     """
     transformers.set_seed(run.seed)
     model = new_reranker(params.backbone, settings_of(params, RerankerSettings))
-    examples = partial(_examples, tokenizer=model.tokenizer, phrase_tokenizer=model.phrase_tokenizer)
+    examples = partial(
+        _examples,
+        tokenizer=model.tokenizer,
+        phrase_tokenizer=model.phrase_tokenizer,
+        with_present=params.present_phrases == "negatives",
+    )
     with_gold = partial(examples, with_gold=params.positives == "generated_and_gold")
     read = run.examples(with_gold, training, RerankingExample, TRAIN)
-    used = read.where(np.array([example.has_contrast for example in read], dtype=np.bool_))
+    used = fitting(read, params)
+    used = used.where(np.array([example.has_contrast for example in used], dtype=np.bool_))
     if not len(used):
         raise SimCKPError(
             f"none of {len(read)} training documents has a correctly generated absent keyphrase to learn from: "
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
-    held_out = list(run.examples(examples, validation, RerankingExample, VALID))
+    held_out = list(fitting(run.examples(examples, validation, RerankingExample, VALID), params))
     validate = ranking_validation(reranking_scores, held_out, run)
+    if params.patience_on == "goal_or_loss":
+        validate = validated_with_loss(validate, held_out, batch)
     result = train(model, used, batch, validate, params, run)
     return Trained.of(model, result, read=read, used=used)
 

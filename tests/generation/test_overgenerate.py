@@ -17,6 +17,7 @@ SETTINGS = Generation(
     max_new_tokens=6,
     no_repeat_ngram=2,
     length_penalty=1.0,
+    early_stopping=False,
     shortlist=None,
     batch_size=2,
     precision="float32",

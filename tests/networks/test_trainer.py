@@ -10,6 +10,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from simckp.errors import SimCKPError
 from simckp.execution import Listed
+from simckp.extraction import training as extraction_training
 from simckp.extraction.training import train_extractor
 from simckp.networks import trainer, training
 from simckp.networks.trainer import Validation
@@ -29,6 +30,11 @@ OPTIMISATION = {
     "max_grad_norm": 1.0,
     "evaluate_every": 3,
     "patience": 10,
+    "patience_on": "goal",
+    "schedule": "linear",
+    "weight_decay": 0.01,
+    "decayed": "matrices",
+    "long_documents": "truncate",
     "group_by_length": True,
     "precision": "float32",
     "gradient_checkpointing": False,
@@ -145,6 +151,67 @@ def test_a_training_killed_at_any_evaluation_stops_where_an_undisturbed_one_does
         assert [row["step"] for row in rows[0]] == [row["step"] for row in rows[1]]
         for name, weight in whole.model.state_dict().items():
             torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=f"{name} killed at {step}")
+
+
+@pytest.mark.parametrize(("patience_on", "steps"), [("goal", 8), ("goal_or_loss", 16)])
+def test_patience_can_be_on_the_loss_too(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience_on: str, steps: int
+) -> None:
+    losses = {2: 5.0, 4: 4.0, 6: 4.5, 8: 4.5, 10: 3.0, 12: 3.5, 14: 3.5, 16: 3.5}
+    step = [0]
+    evaluate = trainer.SimCKPTrainer.evaluate
+
+    def noted(self: Any, *arguments: Any, **options: Any) -> Any:
+        step[0] = self.state.global_step
+        return evaluate(self, *arguments, **options)
+
+    def constant(score: Any, examples: Any, run: Any) -> Any:
+        return lambda _: Validation(goal=0.5, figures={})
+
+    def with_given_loss(validate: Any, examples: Any, collate: Any) -> Any:
+        # The real function is called for its side: that a loss can be computed at all.
+        real = training.validated_with_loss(validate, examples, collate)
+        return lambda network: Validation(0.5, {"loss": losses[step[0]] + 0.0 * real(network).figures["loss"]})
+
+    monkeypatch.setattr(trainer.SimCKPTrainer, "evaluate", noted)
+    monkeypatch.setattr(extraction_training, "ranking_validation", constant)
+    monkeypatch.setattr(extraction_training, "validated_with_loss", with_given_loss)
+    trained = fit(pairs, tiny_bert, tmp_path, epochs=10, evaluate_every=2, patience=3, patience_on=patience_on)
+    # The goal improves once, at step 2. The loss improves at 4 and 10.
+    assert trained.result.steps == steps
+
+
+@pytest.mark.parametrize("decayed", ["matrices", "all"])
+def test_weight_decay_and_schedule_are_as_set(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decayed: str
+) -> None:
+    seen: dict[str, Any] = {}
+    train_for_real = trainer.SimCKPTrainer.train
+
+    def watched(self: Any, **options: Any) -> Any:
+        done = train_for_real(self, **options)
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        for group in self.optimizer.param_groups:
+            for parameter in group["params"]:
+                seen[names[id(parameter)]] = group["weight_decay"]
+        return done
+
+    monkeypatch.setattr(trainer.SimCKPTrainer, "train", watched)
+    trained = fit(
+        pairs, tiny_bert, tmp_path, epochs=2, schedule="constant", weight_decay=0.25, decayed=decayed, warmup_ratio=0.0
+    )
+    assert set(seen.values()) == ({0.25} if decayed == "all" else {0.0, 0.25})
+    assert all((value == 0.25) == (decayed == "all") for name, value in seen.items() if name.endswith(".bias"))
+    rates = [row["learning_rate"] for row in trained.result.history if "learning_rate" in row]
+    assert rates == [rates[0]] * len(rates) and rates[0] > 0
+
+
+def test_long_documents_can_be_left_out(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    longer = [({**document, "text": document["text"] + " graph" * 40}, mined) for document, mined in pairs[:2]]
+    whole = fit([*longer, *pairs[2:]], tiny_bert, tmp_path / "a", epochs=1)
+    fitting = fit([*longer, *pairs[2:]], tiny_bert, tmp_path / "b", epochs=1, long_documents="leave_out")
+    assert whole.counts == {"documents": 6, "documents_used": 6, "documents_truncated": 2}
+    assert fitting.counts == {"documents": 6, "documents_used": 4, "documents_truncated": 0}
 
 
 def test_half_a_checkpoint_is_not_resumed(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ SETTINGS = PredictorSettings(
         max_new_tokens=4,
         no_repeat_ngram=2,
         length_penalty=1.0,
+        early_stopping=False,
         shortlist=None,
         batch_size=1,
         precision="float32",

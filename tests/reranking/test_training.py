@@ -10,12 +10,14 @@ from simckp.errors import SimCKPError
 from simckp.execution import Listed
 from simckp.networks.training import Run
 from simckp.params import RerankerParams
+from simckp.reranking.scoring import score_absent
 from simckp.reranking.training import train_reranker
 from tests.networks.test_trainer import OPTIMISATION
 
 RERANKER = OPTIMISATION | {
     "phrase_pooling": "first",
     "shared_encoder": True,
+    "present_phrases": "leave_out",
     "positives": "generated",
     "max_phrase_tokens": 8,
 }
@@ -38,6 +40,28 @@ def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert
     trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
     losses = [row["loss"] for row in trained.result.history if "loss" in row]
     assert losses[-1] < losses[0]
+
+
+def test_phrases_of_the_text_can_be_negatives(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    # One right phrase, and one that is in the text: a contrast only if the second one is a negative.
+    rows = [
+        (document, {**generated, "phrases": [generated["phrases"][0], {**generated["phrases"][1], "present": True}]})
+        for document, generated in generations(pairs, right=True)
+    ]
+    counts = {}
+    for value in ("leave_out", "negatives"):
+        chosen = RerankerParams(**(RERANKER | {"backbone": str(tiny_bert), "present_phrases": value, "epochs": 1}))
+        run = Run(seed=7, folder=tmp_path / value, minimum=0)
+        try:
+            trained = train_reranker(Listed(rows), Listed(rows), chosen, run)
+        except SimCKPError:
+            counts[value] = 0
+        else:
+            counts[value] = trained.counts["documents_used"]
+            (scored, *_) = score_absent(rows, trained.model)
+            assert [phrase["key"] for phrase in scored["phrases"] if phrase["label"]] == ["graph theory"]
+            assert len(scored["phrases"]) == 2
+    assert counts == {"leave_out": 0, "negatives": 6}
 
 
 def test_without_a_right_phrase_the_reranker_says_what_to_do(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
