@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from simckp.data.records import KINDS
-from simckp.evaluation.frames import metrics_frame, over_seeds
-from simckp.evaluation.tables import FIGURES, pivot, seed_table
+from simckp.evaluation.frames import metrics_frame, over_seeds, paper_comparison
+from simckp.evaluation.tables import FIGURES, MISSING, pivot, seed_table
 from simckp.params import WITHOUT_EFFECT
 
 Variants = Mapping[str, Mapping[str, Any]]
@@ -67,10 +67,10 @@ def experiments_frame(experiments: Iterable[Experiment]) -> pd.DataFrame:
 
 
 def comparison_table(title: str, matched: Mapping[str, Experiment | None], sets: Sequence[str]) -> pd.DataFrame:
-    """Return F1 of each variant that was run, on each set and as the mean over the sets.
+    """Return F1 of each variant that was run, on each set and as the mean over the sets, and the paper's F1 beside it.
 
     Args:
-        title: Header of the first column, which has the names of the variants.
+        title: Name of the comparison and header of the first column, which has the names of the variants.
         matched: Result of :func:`experiments_of_variants`.
         sets: The document sets to compare on.
     """
@@ -78,6 +78,11 @@ def comparison_table(title: str, matched: Mapping[str, Experiment | None], sets:
     mean = figures.groupby(["experiment", "seed", "kind", "figure"], sort=False)["value"].mean()
     cells = over_seeds(pd.concat([figures, mean.reset_index().assign(set="mean")]))
     table = seed_table(_with_header(cells), rows=["experiment"], header=_header([*sets, "mean"]))
+    published = _with_header(paper_comparison(title))
+    if len(published):
+        published["header"] += " (paper)"
+        beside = seed_table(published, rows=["experiment"], header=list(published["header"].unique()))
+        table = table.merge(beside, on="experiment", how="left").fillna(MISSING)
     return table.rename(columns={"experiment": title})
 
 

@@ -5,6 +5,7 @@
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import resources
@@ -64,6 +65,17 @@ def paper_frame() -> pd.DataFrame:
     """
     rows = [(*keys, *mean_and_std) for *keys, mean_and_std in _leaves(paper()["results"], 4)]
     return pd.DataFrame(rows, columns=["kind", "model", "set", "figure", "mean", "std"])
+
+
+def paper_comparison(name: str) -> pd.DataFrame:
+    """Return the figures that the paper reports for a comparison, such as ``ablation``; empty if it reports none.
+
+    Returns:
+        The columns ``experiment`` (the variant), ``kind``, ``set`` (``in-domain`` or ``out-of-domain``), ``figure``,
+        ``mean`` and ``std`` (NaN: the paper gives none).
+    """
+    rows = list(_leaves(paper()["comparisons"].get(name, {}), 4))
+    return pd.DataFrame(rows, columns=["experiment", "kind", "set", "figure", "mean"]).assign(std=math.nan)
 
 
 def over_seeds(figures: pd.DataFrame) -> pd.DataFrame:

@@ -57,9 +57,9 @@ def test_experiments_as_a_tidy_frame() -> None:
 
 def test_the_table_has_sets_and_their_mean() -> None:
     runs = {"hard": None, "random": experiment("x", 0.2)}
-    table = comparison_table("negatives", runs, ["a", "b"])
+    table = comparison_table("mine", runs, ["a", "b"])
     assert list(table.columns[:7]) == [
-        "negatives",
+        "mine",
         "a present F1@5",
         "a present F1@M",
         "b present F1@5",
@@ -71,6 +71,15 @@ def test_the_table_has_sets_and_their_mean() -> None:
     assert table.to_numpy().tolist() == [
         ["random", *(["0.200_0", "0.100_0", "0.400_0", "0.200_0", "0.300_0", "0.150_0"] * 2)]
     ]
+
+
+def test_the_papers_figures_stand_beside_ours() -> None:
+    runs = {"SimCKP": experiment("x", 0.2), "w/o Reranker": experiment("y", 0.1)}
+    table = comparison_table("ablation", runs, ["a"]).set_index("ablation")
+    present, absent = "in-domain present F1@5 (paper)", "out-of-domain absent F1@M (paper)"
+    assert table.loc["SimCKP", [present, absent]].to_list() == ["0.426", "0.064"]
+    assert table.loc["w/o Reranker", [present, absent]].to_list() == ["–", "0.041"]
+    assert list(table.columns[:2]) == ["a present F1@5", "a present F1@M"]
 
 
 def test_the_deviation_of_a_mean_over_sets_is_that_of_the_seeds_means() -> None:

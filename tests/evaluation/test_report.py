@@ -67,6 +67,10 @@ def test_paper_numbers_are_complete() -> None:
     ours = paper_frame().query("model == 'SimCKP (paper)'")
     for _, of_kind in ours.groupby("kind"):
         assert set(of_kind["set"]) == {"inspec", "krapivin", "nus", "semeval", "kp20k"}
+    models = paper_frame().groupby("kind")["model"].nunique()
+    assert models.to_dict() == {"present": 10, "absent": 10}  # as in Tables 2 and 3
+    five = paper_frame().query("kind == 'present' and set == 'kp20k' and figure == 'F1@5'").set_index("model")["mean"]
+    assert (five["catSeqTG-2RF1"], five["PromptKP"], five.idxmax()) == (0.321, 0.351, "SimCKP (paper)")
     (recall,) = ours.query("figure == 'R@50' and set == 'inspec'")[["mean", "std"]].to_numpy().tolist()
     assert recall == [0.144, 0.016]
 
