@@ -39,7 +39,7 @@ def new_extractor(
     """
     tokenizer = load_tokenizer(backbone)
     network = load_seq2seq(backbone, tokenizer, decoder_layers=decoder_layers)
-    check_length("extractor.max_source_tokens", settings.max_source_tokens, network.get_encoder().config)
+    check_length("extractor.max_source_tokens", settings.max_source_tokens, network.get_encoder())
     return METHODS[settings.method](
         network, Tokenizer(tokenizer, settings.max_source_tokens), settings, contrastive_weight=contrastive_weight
     )

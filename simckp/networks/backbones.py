@@ -162,14 +162,20 @@ class Projection(nn.Sequential):
             return super().forward(pooled)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def check_length(key: str, max_tokens: int, config: Any) -> None:
+def check_length(key: str, max_tokens: int, network: PreTrainedModel) -> None:
     """Check that a network has enough position embeddings for ``max_tokens`` tokens.
 
     Raises:
         SimCKPError: The network has fewer; the message names the parameter ``key``.
     """
-    positions = getattr(config, "max_position_embeddings", None)
-    if positions is not None and max_tokens > positions:
+    positions = getattr(network.config, "max_position_embeddings", None)
+    if positions is None:
+        return
+    for name, module in network.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            positions -= module.padding_idx + 1  # RoBERTa and its relatives count from the number after padding
+            break
+    if max_tokens > positions:
         raise SimCKPError(f"{key} is {max_tokens}, but the backbone reads at most {positions} tokens")
 
 

@@ -141,7 +141,7 @@ def new_reranker(backbone: str, settings: RerankerSettings) -> Reranker:
     tokenizer = load_tokenizer(backbone)
     documents = load_encoder(backbone, tokenizer)
     for key in ("max_source_tokens", "max_phrase_tokens"):
-        check_length(f"reranker.{key}", getattr(settings, key), documents.config)
+        check_length(f"reranker.{key}", getattr(settings, key), documents)
     phrases = documents if settings.shared_encoder else load_encoder(backbone, tokenizer)
     return Reranker(documents, phrases, Tokenizer(tokenizer, settings.max_source_tokens), settings)
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModel, BertConfig, RobertaConfig
 
 from simckp.errors import SimCKPError
 from simckp.extraction.examples import collate, extraction_examples
 from simckp.extraction.loading import load_extractor, new_extractor
-from simckp.networks.backbones import load_tokenizer, locate
+from simckp.networks.backbones import check_length, load_tokenizer, locate
 from simckp.networks.tokenization import SEPARATOR
 from simckp.reranking.reranker import new_reranker
 from simckp.text import DIGIT
@@ -85,6 +86,16 @@ def test_mistaken_backbones_are_named(tiny_bart: Path) -> None:
         new_extractor(str(tiny_bart), EXTRACTOR_SETTINGS, decoder_layers=1)
     with pytest.raises(SimCKPError, match="backbone '/no/such/folder' cannot be loaded"):
         load_tokenizer("/no/such/folder")
+
+
+@pytest.mark.parametrize(("kind", "most"), [(BertConfig, 32), (RobertaConfig, 30)])
+def test_a_length_beyond_the_networks_is_refused(kind: Any, most: int) -> None:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    network = AutoModel.from_config(kind(vocab_size=40, max_position_embeddings=32, **sizes))  # RoBERTa leaves out two
+    network(input_ids=torch.full((1, most), 5))
+    check_length("extractor.max_source_tokens", most, network)
+    with pytest.raises(SimCKPError, match=f"extractor.max_source_tokens is {most + 1}, .* at most {most} tokens"):
+        check_length("extractor.max_source_tokens", most + 1, network)
 
 
 def test_special_tokens_in_a_text_are_read_as_text(tiny_bert: Path) -> None:
