@@ -3,6 +3,7 @@
 from pipeline import training
 from pipeline.runner import Stage, run
 from simckp.extraction.training import train_extractor
+from simckp.networks.backbones import check_generation
 
 
 def main(seed: str) -> None:
@@ -10,6 +11,7 @@ def main(seed: str) -> None:
     training.launch("train_extractor")
     with Stage("train_extractor", seed) as stage:
         params = stage.params
+        check_generation(params.extractor.backbone, stage.all_params.generation)
         trained = train_extractor(
             *training.rows(stage, "candidates"),
             params.extractor,

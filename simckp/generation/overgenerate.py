@@ -12,12 +12,11 @@ from pathlib import Path
 import torch
 
 from simckp.data.records import Document, Generated, GeneratedPhrase
-from simckp.errors import SimCKPError
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.generation.beam_search import Search, Sequence, beam_search
 from simckp.generation.decoder import step_decoder
-from simckp.networks.backbones import best_device
+from simckp.networks.backbones import best_device, refuse_for_other_backbones
 from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import EncodedText, Tokenizer
 from simckp.params import Generation
@@ -140,15 +139,8 @@ class Overgenerator:
 
     def _search_with_transformers(self, ids_BT: torch.Tensor, mask_BT: torch.Tensor) -> list[list[Sequence]]:
         """Search with ``generate`` of ``transformers``, which supports any encoder-decoder."""
-        if self._settings.shortlist is not None:
-            message = "generation.shortlist: backbones other than BART and BERT pairs need null"
-            raise SimCKPError(message)
-        if self._settings.precision != "float32":
-            message = "generation.precision: backbones other than BART and BERT pairs generate in float32 only"
-            raise SimCKPError(message)
+        refuse_for_other_backbones(self._settings)
         beams = self._settings.beams
-        if beams < 2:
-            raise SimCKPError("generation.beams must be at least 2 for backbones other than BART and BERT pairs")
         output = self._model.backbone.generate(
             input_ids=ids_BT,
             attention_mask=mask_BT,

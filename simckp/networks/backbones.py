@@ -22,9 +22,11 @@ from transformers import (
 
 from simckp.errors import SimCKPError
 from simckp.networks.tokenization import SEPARATOR
+from simckp.params import Generation
 from simckp.text import DIGIT
 
 PACKAGED = "minilm"
+_WITH_STEP_DECODER = ("bart", "bert")  # model types; BERT becomes a pair
 
 
 def locate(name: str) -> str:
@@ -160,6 +162,31 @@ class Projection(nn.Sequential):
         """Return the embeddings, with the same shape as ``pooled``."""
         with torch.autocast(pooled.device.type, enabled=False):
             return super().forward(pooled)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def check_generation(name: str, settings: Generation) -> None:
+    """Check, before an hour-long training, that a backbone supports the settings of the generation that follows.
+
+    Raises:
+        SimCKPError: It does not; the message names the parameter.
+    """
+    if _from_pretrained(AutoConfig, name).model_type not in _WITH_STEP_DECODER:
+        refuse_for_other_backbones(settings)
+
+
+def refuse_for_other_backbones(settings: Generation) -> None:
+    """Check settings for a backbone that :mod:`simckp.generation.decoder` does not support.
+
+    Raises:
+        SimCKPError: ``generate`` of ``transformers`` does not support them; the message names the parameter.
+    """
+    others = "backbones other than BART and BERT pairs"
+    if settings.shortlist is not None:
+        raise SimCKPError(f"generation.shortlist: {others} need null")
+    if settings.precision != "float32":
+        raise SimCKPError(f"generation.precision: {others} generate in float32 only")
+    if settings.beams < 2:
+        raise SimCKPError(f"generation.beams must be at least 2 for {others}")
 
 
 def check_length(key: str, max_tokens: int, network: PreTrainedModel) -> None:

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModel, BertConfig, RobertaConfig
+from transformers import AutoModel, BertConfig, RobertaConfig, T5Config
 
 from simckp.errors import SimCKPError
 from simckp.extraction.examples import collate, extraction_examples
 from simckp.extraction.loading import load_extractor, new_extractor
-from simckp.networks.backbones import check_length, load_tokenizer, locate
+from simckp.networks.backbones import check_generation, check_length, load_tokenizer, locate
 from simckp.networks.tokenization import SEPARATOR
+from simckp.params import Generation
 from simckp.reranking.reranker import new_reranker
 from simckp.text import DIGIT
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
@@ -96,6 +97,26 @@ def test_a_length_beyond_the_networks_is_refused(kind: Any, most: int) -> None:
     check_length("extractor.max_source_tokens", most, network)
     with pytest.raises(SimCKPError, match=f"extractor.max_source_tokens is {most + 1}, .* at most {most} tokens"):
         check_length("extractor.max_source_tokens", most + 1, network)
+
+
+def test_settings_of_the_generation_are_checked_before_the_training(tiny_bert: Path, tmp_path: Path) -> None:
+    settings = Generation(
+        beams=4,
+        max_new_tokens=4,
+        no_repeat_ngram=2,
+        length_penalty=1.0,
+        early_stopping=False,
+        shortlist=50,
+        batch_size=1,
+        precision="int8",
+        checkpoint_documents=4,
+    )
+    T5Config(vocab_size=40, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2).save_pretrained(tmp_path)
+    check_generation(str(tiny_bert), settings)
+    for changes, named in (({}, "shortlist"), ({"shortlist": None}, "precision")):
+        with pytest.raises(SimCKPError, match=f"generation.{named}"):
+            check_generation(str(tmp_path), settings.model_copy(update=changes))
+    check_generation(str(tmp_path), settings.model_copy(update={"shortlist": None, "precision": "float32"}))
 
 
 def test_special_tokens_in_a_text_are_read_as_text(tiny_bert: Path) -> None:
