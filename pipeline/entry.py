@@ -28,7 +28,7 @@ WITHOUT_EFFECT = (
     "simckp/runtime/",
 )
 # Data sets whose folder name differs from the name of their row type.
-_ROWS_OF = {"baselines": "scores"}
+_ROWS_OF = {"baselines": "scores", "neighbours": "generations"}
 _PLACEHOLDER = re.compile(r"\$\{([\w.]+)\}")
 
 

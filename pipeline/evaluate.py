@@ -1,4 +1,4 @@
-"""evaluate: documents, predictions, generations -> metrics, document_metrics. Arguments: seed, set."""
+"""evaluate: documents, predictions, generations, neighbours -> metrics, document_metrics. Arguments: seed, set."""
 
 from pipeline.runner import Stage, progress, run
 from simckp.data.datasets import aligned
@@ -12,7 +12,7 @@ def main(seed: str, set_name: str) -> None:
         settings = stage.params.evaluation
         names = [settings.profile, *(name for name in settings.further_profiles if name != settings.profile)]
         evaluator = Evaluator(set_name, int(seed), names)
-        sources = [stage.entry.source(name) for name in ("documents", "predictions", "generations")]
+        sources = [stage.entry.source(name) for name in ("documents", "predictions", "generations", "neighbours")]
         rows = evaluator.score(progress(aligned(*sources), stage.title))
         stage.entry.target("document_metrics").write(rows, shard_rows=stage.params.shard_rows)
         metrics = {

@@ -1,4 +1,4 @@
-"""package: both models, thresholds, metrics -> models/simckp (the model folder, with the first seed's networks)."""
+"""package: both models, memory, thresholds, metrics -> models/simckp (the first seed's model folder)."""
 
 import json
 import shutil
@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pipeline.runner import Stage, run
 from simckp.data.files import write_json
+from simckp.params import NEIGHBOURS
 from simckp.prediction.model_card import model_card
-from simckp.prediction.model_folder import EXTRACTOR, RERANKER, PredictorSettings, write_model_settings
+from simckp.prediction.model_folder import EXTRACTOR, MEMORY, RERANKER, PredictorSettings, write_model_settings
 from simckp.runtime.provenance import IN_MODEL, trace_running
 
 TARGET = Path("models/simckp")
@@ -21,10 +22,13 @@ def main() -> None:
         shutil.rmtree(TARGET, ignore_errors=True)
         for name in (EXTRACTOR, RERANKER):
             shutil.copytree(Path("models", name, seed), TARGET / name)
+        if NEIGHBOURS in params.generation.sources:
+            shutil.copytree(Path("models", MEMORY), TARGET / MEMORY)
         settings = PredictorSettings(
             tagger=params.tagger,
             mining=params.mining,
             generation=params.generation,
+            retrieval=params.retrieval,
             windows=params.windows,
             selection=params.selection,
         )

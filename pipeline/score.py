@@ -1,4 +1,4 @@
-"""score: candidates, generations, both models -> scores (every phrase's similarity). Arguments: seed, set."""
+"""score: candidates, generations, neighbours, both models -> scores (similarities). Arguments: seed, set."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ def main(seed: str, set_name: str) -> None:
                 reranker=stage.entry.path("models/reranker").resolve(),
                 overlap=stage.params.windows.overlap,
             ),
-            [stage.entry.source(name) for name in ("documents", "candidates", "generations")],
+            [stage.entry.source(name) for name in ("documents", "candidates", "generations", "neighbours")],
             stage.entry.target("scores"),
             work="gpu",
         )

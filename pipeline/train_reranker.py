@@ -1,4 +1,4 @@
-"""train_reranker: documents, generations, duplicates -> models/reranker (stage 2). Argument: seed."""
+"""train_reranker: documents, generations, neighbours, duplicates -> models/reranker (stage 2). Argument: seed."""
 
 from pipeline import training
 from pipeline.runner import Stage, run
@@ -16,7 +16,8 @@ def main(seed: str) -> None:
         if settings.method == "none":
             training.keep_untrained(stage, BeamOrder(settings_of(settings, RerankerSettings)), "reranker")
             return
-        trained = train_reranker(*training.rows(stage, "generations"), settings, training.settings(stage, seed))
+        rows = training.rows(stage, "generations", "neighbours")
+        trained = train_reranker(*rows, settings, training.settings(stage, seed))
         training.keep(stage, trained, "reranker")
 
 

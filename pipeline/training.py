@@ -29,15 +29,15 @@ _CURVES = {
 }
 
 
-def rows(stage: Stage, name: str) -> tuple[AlignedDatasets, AlignedDatasets]:
-    """Return documents with their rows of the data set ``name``, for training and for validation.
+def rows(stage: Stage, *names: str) -> tuple[AlignedDatasets, AlignedDatasets]:
+    """Return documents with their rows of the data sets ``names``, for training and for validation.
 
     Training documents that are near-duplicates of documents in other sets are left out.
     """
     left_out = frozenset(row["id"] for row in stage.entry.source("duplicates").read())
 
     def read(set_name: str, without: frozenset[str] = frozenset()) -> AlignedDatasets:
-        return AlignedDatasets(tuple(stage.entry.source(source, set_name) for source in ("documents", name)), without)
+        return AlignedDatasets(tuple(stage.entry.source(source, set_name) for source in ("documents", *names)), without)
 
     return read(TRAIN, left_out), read(VALID)
 

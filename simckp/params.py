@@ -24,6 +24,7 @@ TextPooling = Literal["first", "mean", "max"]
 PhrasePooling = Literal["sum", "mean", "max", "logsumexp"]
 
 TRAIN, VALID = "train", "valid"
+BEAMS, NEIGHBOURS = "beams", "neighbours"  # sources of absent keyphrases
 # Sections that change no result, or only what is shown of it.
 WITHOUT_EFFECT = ("report", "execution", "baselines", "shard_rows")
 
@@ -159,8 +160,22 @@ class ExtractorParams(Optimisation, ExtractorSettings):
     documents: Literal["all", "with_absent"]
 
 
+class Retrieval(Section):
+    """Keyphrases of similar training documents: how many ``neighbours``, and how many absent ``phrases`` of them.
+
+    Documents with a cosine similarity above ``max_similarity`` are near-duplicates and no neighbours.
+    """
+
+    neighbours: Annotated[int, Field(ge=1)]
+    phrases: Annotated[int, Field(ge=1)]
+    max_similarity: Fraction
+
+
 class Generation(Section):
     """Overgeneration: sequences returned = ``beams``; ``no_repeat_ngram`` 0 allows repetition.
+
+    ``sources`` of absent keyphrases: the ``beams`` of the decoder (the paper), and the ``neighbours``, similar training
+    documents (:mod:`simckp.retrieval`).
 
     ``early_stopping``: whether a document's search ends with its first ``beams`` finished sequences, as in BART's
     published configuration. ``shortlist``: the decoder chooses from the tokens of the text and this many of the tokens
@@ -168,6 +183,7 @@ class Generation(Section):
     ``int8`` is for the CPU, ``bfloat16`` for a GPU.
     """
 
+    sources: Annotated[list[Literal["beams", "neighbours"]], Field(min_length=1)]
     beams: Annotated[int, Field(ge=1, le=500)]
     max_new_tokens: Positive
     no_repeat_ngram: Annotated[int, Field(ge=0)]
@@ -274,6 +290,7 @@ class Params(Section):
     mining: Mining
     extractor: ExtractorParams
     generation: Generation
+    retrieval: Retrieval
     reranker: RerankerParams
     windows: Windows
     selection: Selection
@@ -295,6 +312,8 @@ class Params(Section):
             raise ValueError(f"evaluated: must list {VALID!r}, on which thresholds are calibrated")
         if odd := [name for name in self.corpora if not name.replace("_", "").isalnum() or not name.isascii()]:
             raise ValueError(f"corpora: the name {odd[0]!r} may only have letters, digits and '_'")
+        if self.extractor.method == "generation" and BEAMS not in self.generation.sources:
+            raise ValueError(f"generation.sources must have {BEAMS!r} if extractor.method is generation")
         for name, stage in (("extractor", self.extractor), ("reranker", self.reranker)):
             if stage.batch_size % self.execution.training_processes:
                 size, processes = stage.batch_size, self.execution.training_processes

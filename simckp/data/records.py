@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin, get
 
 import pyarrow as pa
 
-VERSION = "1"
+VERSION = "2"
 NAME_KEY, VERSION_KEY = b"simckp.schema", b"simckp.version"
 
 
@@ -79,17 +79,22 @@ class Mined(TypedDict):
 
 
 class GeneratedPhrase(TypedDict):
-    """One unique phrase of the overgeneration.
+    """One unique phrase of the overgeneration, or of the training documents that are similar to the document.
 
-    ``beams`` is the number of sequences that contain it, ``best_rank`` the rank (from 0) of the best of them, and
-    ``log_prob`` the length-normalised log-probability of that sequence, in nats per token.
+    ``source`` is ``beams``, ``neighbours`` or ``both``. ``beams`` is the number of sequences that contain the phrase
+    (0: none), ``best_rank`` the rank (from 0) of the best of them, or among the neighbours' phrases, and ``log_prob``
+    the length-normalised log-probability of that sequence, in nats per token (null without one). ``neighbours`` is the
+    number of similar training documents that have it as a keyphrase, ``weight`` the sum of their squared similarities.
     """
 
     key: str
     surface: str
+    source: str
     beams: Int32
     best_rank: Int32
-    log_prob: float
+    log_prob: float | None
+    neighbours: Int32
+    weight: float
     present: bool
     label: bool
 

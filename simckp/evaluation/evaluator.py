@@ -10,9 +10,13 @@ from simckp.data.records import KINDS, Document, DocumentMetrics, Generated, Kin
 from simckp.evaluation.bootstrap import corpus_metrics, mean_interval
 from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
+from simckp.params import BEAMS, NEIGHBOURS
+from simckp.retrieval.fusion import fused
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 
 Metrics = dict[str, dict[str, float]]
+SOURCES = (BEAMS, NEIGHBOURS)
+_RECALL_AT = 50
 
 
 @dataclass(slots=True)
@@ -31,16 +35,19 @@ class Evaluator:
     documents: int = 0
     truncated: int = 0
     _scores: dict[tuple[str, Kind], list[DocumentScore]] = field(default_factory=lambda: defaultdict(list))
-    _recalls: list[float] = field(default_factory=list)
+    _recalls: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def score(self, rows: Iterable[tuple[Document, Predicted, Generated]]) -> Iterator[DocumentMetrics]:
-        """Yield one row per document, profile and kind."""
-        for document, predicted, generated in rows:
+    def score(self, rows: Iterable[tuple[Document, Predicted, Generated, Generated]]) -> Iterator[DocumentMetrics]:
+        """Yield one row per document, profile and kind.
+
+        Args:
+            rows: Documents with their predictions, and the phrases of their beams and of their neighbours.
+        """
+        for document, predicted, beams, neighbours in rows:
             self.documents += 1
             self.truncated += predicted["truncated"]
-            recall = absent_recall(document, generated)
-            if recall is not None:
-                self._recalls.append(recall)
+            for name, recall in absent_recalls(document, beams, neighbours).items():
+                self._recalls[name].append(recall)
             surfaces: dict[Kind, list[str]] = {
                 kind: [phrase["surface"] for phrase in predicted["phrases"] if phrase["kind"] == kind] for kind in KINDS
             }
@@ -77,10 +84,11 @@ class Evaluator:
             metrics[kind] = {name: round(value, 6) for name, value in figures.items()} | {
                 "documents_with_gold": with_gold
             }
-        low, high = mean_interval(self._recalls, resamples=resamples, confidence=confidence, seed=self.seed)
-        mean = float(np.mean(self._recalls)) if self._recalls else 0.0
-        recall = {"R@50": mean, "R@50_low": low, "R@50_high": high}
-        metrics["absent"] |= {name: round(value, 6) for name, value in recall.items()}
+        for name in ("R@50", *(f"R@50_{source}" for source in SOURCES)):
+            recalls = self._recalls[name]
+            low, high = mean_interval(recalls, resamples=resamples, confidence=confidence, seed=self.seed)
+            mean = float(np.mean(recalls)) if recalls else 0.0
+            metrics["absent"] |= {name: round(mean, 6), f"{name}_low": round(low, 6), f"{name}_high": round(high, 6)}
         metrics["set"] = {"documents": self.documents, "documents_truncated": self.truncated}
         return metrics
 
@@ -107,13 +115,26 @@ class Evaluator:
         )
 
 
-def absent_recall(document: Document, generated: Generated) -> float | None:
-    """Return the share of a document's absent gold keyphrases that were generated: the paper's ``R@50``.
+def absent_recall(document: Document, generated: Generated, *, most: int | None = None) -> float | None:
+    """Return the share of a document's absent gold keyphrases among its best ``most`` absent phrases.
 
-    None if the document has no absent gold keyphrase.
+    With all phrases of 50 beams this is the paper's ``R@50``. None if the document has no absent gold keyphrase.
     """
     _, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
     if not absent:
         return None
-    keys = {phrase["key"] for phrase in generated["phrases"]}
+    found = [phrase["key"] for phrase in generated["phrases"] if not phrase["present"]]
+    keys = set(found[:most])
     return sum(scoring_key(phrase) in keys for phrase in absent) / len(absent)
+
+
+def absent_recalls(document: Document, beams: Generated, neighbours: Generated) -> dict[str, float]:
+    """Return the document's ``R@50`` by source; empty if it has no absent gold keyphrase.
+
+    ``R@50_beams`` is the paper's ``R@50``, ``R@50_neighbours`` counts the best 50 absent phrases of the neighbours, and
+    ``R@50`` the best 50 of both together; without neighbours, it is the paper's.
+    """
+    of_beams, of_neighbours = absent_recall(document, beams), absent_recall(document, neighbours, most=_RECALL_AT)
+    of_both = absent_recall(document, fused(beams, neighbours), most=_RECALL_AT) if neighbours["phrases"] else of_beams
+    recalls = {"R@50": of_both, "R@50_beams": of_beams, "R@50_neighbours": of_neighbours}
+    return {name: recall for name, recall in recalls.items() if recall is not None}

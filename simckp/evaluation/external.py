@@ -57,7 +57,7 @@ def _phrases(values: Any, name: str, path: Path, row: int) -> Iterator[tuple[str
 
 def paired_with_gold(
     documents: Iterable[Document], predictions: Mapping[str, Mapping[str, list[str]]], path: Path
-) -> Iterator[tuple[Document, Predicted, Generated]]:
+) -> Iterator[tuple[Document, Predicted, Generated, Generated]]:
     """Yield the arguments of :meth:`simckp.evaluation.evaluator.Evaluator.score`.
 
     Raises:
@@ -74,10 +74,7 @@ def paired_with_gold(
             for kind in KINDS
             for phrase in own[kind]
         ]
-        yield (
-            document,
-            Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]),
-            Generated(id=document["id"], phrases=[], truncated=False),
-        )
+        nothing = Generated(id=document["id"], phrases=[], truncated=False)
+        yield document, Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]), nothing, nothing
     if unused:
         raise InputError(path, None, "id", f"{min(unused)!r} is the id of no document")

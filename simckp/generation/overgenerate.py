@@ -19,7 +19,7 @@ from simckp.generation.decoder import step_decoder
 from simckp.networks.backbones import best_device, refuse_for_other_backbones
 from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import EncodedText, Tokenizer
-from simckp.params import Generation
+from simckp.params import BEAMS, Generation
 from simckp.runtime.cancellation import go_on
 from simckp.text import (
     StemmedText,
@@ -192,7 +192,9 @@ def _loaded(folder: Path, settings: Generation, overlap: int | None) -> Overgene
 def overgenerate(
     documents: list[Document], *, extractor: Path, settings: Generation, overlap: int | None
 ) -> list[Generated]:
-    """Overgenerate with the network in the folder ``extractor``; see :class:`Overgenerator`."""
+    """Overgenerate with the network in the folder ``extractor``, if beams are a source; see :class:`Overgenerator`."""
+    if BEAMS not in settings.sources:
+        return [Generated(id=document["id"], phrases=[], truncated=False) for document in documents]
     return _loaded(extractor, settings, overlap)(documents)
 
 
@@ -216,9 +218,12 @@ def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Tokeniz
                 phrases[key] = GeneratedPhrase(
                     key=key,
                     surface=surface,
+                    source="beams",
                     beams=1,
                     best_rank=rank,
                     log_prob=beam.log_prob,
+                    neighbours=0,
+                    weight=0.0,
                     present=is_present(tuple(key.split(" ")), text),
                     label=key in gold,
                 )

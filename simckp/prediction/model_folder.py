@@ -7,10 +7,10 @@ from pathlib import Path
 from simckp.data.records import KINDS, Threshold
 from simckp.errors import SimCKPError
 from simckp.networks.settings import write_settings
-from simckp.params import Generation, Mining, Section, Selection, Tagger, Windows
+from simckp.params import Generation, Mining, Retrieval, Section, Selection, Tagger, Windows
 from simckp.thresholds.calibration import of_method
 
-EXTRACTOR, RERANKER = "extractor", "reranker"
+EXTRACTOR, RERANKER, MEMORY = "extractor", "reranker", "memory"
 SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 
 
@@ -20,6 +20,7 @@ class PredictorSettings(Section):
     tagger: Tagger
     mining: Mining
     generation: Generation
+    retrieval: Retrieval
     windows: Windows
     selection: Selection
 

@@ -1,9 +1,10 @@
 """Predict keyphrases of texts with a trained model, which is one folder."""
 
+import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from simckp.documents.cleaning import clean_text, compose
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
 from simckp.networks.settings import read_settings
+from simckp.params import BEAMS, NEIGHBOURS
 from simckp.prediction.model_folder import (
     EXTRACTOR,
+    MEMORY,
     RERANKER,
     SETTINGS,
     THRESHOLDS,
@@ -24,11 +27,13 @@ from simckp.prediction.model_folder import (
     read_thresholds,
 )
 from simckp.prediction.scores import Networks
+from simckp.retrieval.fusion import fused
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import predict
 
 Text = str | Mapping[str, str]
 _BATCH = 16
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,21 @@ class KeyphrasePredictor:
         from simckp.generation.overgenerate import Overgenerator
 
         return Overgenerator(self._networks.extractor, self.settings.generation, overlap=self.settings.windows.overlap)
+
+    @cached_property
+    def _retrieve(self) -> Callable[[list[Document]], Iterable[Generated]]:
+        """Return the function that gives the phrases of neighbours; without a memory it gives none."""
+        if NEIGHBOURS not in self.settings.generation.sources:
+            return lambda documents: map(_nothing, documents)
+        from simckp.retrieval.memory import KeyphraseMemory
+        from simckp.retrieval.retrieve import retrieve
+
+        try:
+            memory = KeyphraseMemory.load(self._folder / MEMORY)
+        except SimCKPError as error:
+            _LOG.warning("%s; absent keyphrases come from the decoder alone", error)
+            return lambda documents: map(_nothing, documents)
+        return partial(retrieve, memory=memory, settings=self.settings.retrieval)
 
     @classmethod
     def from_pretrained(
@@ -177,7 +197,12 @@ class KeyphrasePredictor:
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
         generates = "absent" in kinds or not self._networks.extractor.extracts
-        generated = self._overgenerator(documents) if generates else [_nothing(document) for document in documents]
+        beams = neighbours = list(map(_nothing, documents))
+        if generates:
+            if BEAMS in settings.generation.sources or not self._networks.extractor.extracts:
+                beams = self._overgenerator(documents)
+            neighbours = list(self._retrieve(documents))
+        generated = map(fused, beams, neighbours)
         rows = list(zip(documents, mined, generated, strict=True))
         return self._networks.score(rows, overlap=settings.windows.overlap)
 

@@ -10,6 +10,7 @@ from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.extraction.scoring import score_present
 from simckp.networks.backbones import best_device
+from simckp.retrieval.fusion import fused
 from simckp.text import StemmedText, candidate_key, split_by_presence, stems
 
 if TYPE_CHECKING:
@@ -74,33 +75,37 @@ def _loaded(extractor: Path, reranker: Path) -> Networks:
 
 
 def score_documents(
-    rows: list[tuple[Document, Mined, Generated]], *, extractor: Path, reranker: Path, overlap: int | None
+    rows: list[tuple[Document, Mined, Generated, Generated]], *, extractor: Path, reranker: Path, overlap: int | None
 ) -> list[Scored]:
     """Return the rows of the ``scores`` data set, two per document, from the networks in two folders.
 
-    See :meth:`Networks.score`.
+    The rows are documents with their candidates, and the phrases of their beams and of their neighbours. See
+    :meth:`Networks.score`.
     """
-    return [row for pair in _loaded(extractor, reranker).score(rows, overlap=overlap) for row in pair]
+    united = [(document, mined, fused(beams, neighbours)) for document, mined, beams, neighbours in rows]
+    return [row for pair in _loaded(extractor, reranker).score(united, overlap=overlap) for row in pair]
 
 
 def beam_scores(document: Document, mined: Mined, generated: Generated, *, kind: Kind) -> Scored:
     """Return the generated phrases of one kind in the order of the beams.
 
     The score of a phrase is the log-probability of the best sequence that contains it; phrases of the same sequence
-    have the same score and keep their order. A present phrase has the spans of the mined candidate with the same key,
+    have the same score and keep their order. If some phrases come from no sequence, the score of each is its
+    reciprocal rank instead. A present phrase has the spans of the mined candidate with the same key,
     if there is one.
     """
     spans = {phrase["key"]: phrase["spans"] for phrase in mined["phrases"]} if kind == "present" else {}
+    from_beams = all(phrase["log_prob"] is not None for phrase in generated["phrases"])
     present, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
     scored = [
         ScoredPhrase(
             key=phrase["key"],
             surface=phrase["surface"],
-            score=phrase["log_prob"],
+            score=phrase["log_prob"] if from_beams and phrase["log_prob"] is not None else 1.0 / (1 + rank),
             label=phrase["label"],
             spans=spans.get(candidate_key(phrase["surface"]), []),
         )
-        for phrase in generated["phrases"]
+        for rank, phrase in enumerate(generated["phrases"])
         if phrase["present"] == (kind == "present")
     ]
     return Scored(

@@ -13,6 +13,7 @@ from simckp.params import TRAIN, VALID, RerankerParams, RerankerSettings
 from simckp.reranking.examples import RerankingExample, collate, reranking_examples
 from simckp.reranking.reranker import new_reranker
 from simckp.reranking.scoring import reranking_scores
+from simckp.retrieval.fusion import fused
 
 
 def train_reranker(
@@ -28,9 +29,9 @@ def train_reranker(
     absent gold keyphrase a positive.
 
     Args:
-        training: Training documents with their generated phrases, pairs of :class:`simckp.data.records.Document` and
-            :class:`simckp.data.records.Generated`.
-        validation: Validation documents with their generated phrases, likewise.
+        training: Training documents with the phrases of their beams and of their neighbours: a
+            :class:`simckp.data.records.Document` and two :class:`simckp.data.records.Generated` each.
+        validation: Validation documents, likewise.
         params: Hyper-parameters of the stage.
         run: Settings that are not hyper-parameters, such as seed and folder.
 
@@ -64,4 +65,5 @@ def train_reranker(
 
 
 def _examples(rows: Rows, **options: Any) -> list[RerankingExample]:
-    return list(reranking_examples(rows, **options))
+    united = ((document, fused(beams, neighbours)) for document, beams, neighbours in rows)
+    return list(reranking_examples(united, **options))

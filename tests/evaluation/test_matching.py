@@ -138,7 +138,19 @@ def test_chan19_drops_phrases_with_marks() -> None:
 
 def generated(*keys: str) -> Generated:
     rows = [
-        GeneratedPhrase(key=k, surface=k, beams=1, best_rank=0, log_prob=0.0, present=False, label=False) for k in keys
+        GeneratedPhrase(
+            key=k,
+            surface=k,
+            source="beams",
+            neighbours=0,
+            weight=0.0,
+            beams=1,
+            best_rank=0,
+            log_prob=0.0,
+            present=False,
+            label=False,
+        )
+        for k in keys
     ]
     return Generated(id="d", phrases=rows, truncated=False)
 
@@ -158,7 +170,7 @@ def test_evaluator_writes_every_document_and_counts_them() -> None:
     ]
     predicted = Predicted(id="d", phrases=phrases, truncated=True, warnings=[])
     evaluator = Evaluator("sample", 13, ["simckp", "kpg"])
-    rows = list(evaluator.score([(document, predicted, generated("deep learn"))]))
+    rows = list(evaluator.score([(document, predicted, generated("deep learn"), generated("graph"))]))
     assert [(row["profile"], row["kind"], row["f1_at_m"]) for row in rows] == [
         ("simckp", "present", 1.0),
         ("simckp", "absent", 1.0),
@@ -167,6 +179,6 @@ def test_evaluator_writes_every_document_and_counts_them() -> None:
     ]
     found = evaluator.metrics("simckp", resamples=100, confidence=0.9)
     assert found["set"] == {"documents": 1, "documents_truncated": 1}
-    assert found["absent"]["R@50"] == 1.0
+    assert [found["absent"][name] for name in ("R@50", "R@50_beams", "R@50_neighbours")] == [1.0, 1.0, 0.0]
     assert found["present"]["F1@5"] == pytest.approx(1 / 3, abs=1e-6)  # P 1/5, R 1
     assert found["present"]["documents_with_gold"] == 1

@@ -16,6 +16,7 @@ TEXTS = ["we study sparse graphs", "neural networks of deep learning and random 
 
 def settings(**changes: Any) -> Generation:
     chosen = {
+        "sources": ["beams"],
         "beams": 10,
         "max_new_tokens": 9,
         "no_repeat_ngram": 2,

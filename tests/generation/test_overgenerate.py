@@ -13,6 +13,7 @@ from simckp.runtime.cancellation import AbandonedError, abandoned_when
 from tests.conftest import make_document
 
 SETTINGS = Generation(
+    sources=["beams"],
     beams=6,
     max_new_tokens=6,
     no_repeat_ngram=2,

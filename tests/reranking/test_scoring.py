@@ -31,7 +31,18 @@ def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
     model = reading(new_reranker(str(tiny_bert), RERANKER_SETTINGS), 48)
     model.eval()
     phrases = [
-        GeneratedPhrase(key=s, surface=s, beams=1, best_rank=0, log_prob=-1.0, present=False, label=False)
+        GeneratedPhrase(
+            key=s,
+            surface=s,
+            source="beams",
+            neighbours=0,
+            weight=0.0,
+            beams=1,
+            best_rank=0,
+            log_prob=-1.0,
+            present=False,
+            label=False,
+        )
         for s in ("graph theory", "deep networks")
     ]
     generated = Generated(id="d", phrases=phrases, truncated=False)

@@ -27,10 +27,22 @@ def generations(pairs: Any, *, right: bool) -> list[Any]:
     rows = []
     for document, _ in pairs:
         phrases = [
-            GeneratedPhrase(key=s, surface=s, beams=1, best_rank=n, log_prob=-1.0, present=False, label=label)
+            GeneratedPhrase(
+                key=s,
+                surface=s,
+                source="beams",
+                neighbours=0,
+                weight=0.0,
+                beams=1,
+                best_rank=n,
+                log_prob=-1.0,
+                present=False,
+                label=label,
+            )
             for n, (s, label) in enumerate([("graph theory", right), ("deep search", False), ("new method", False)])
         ]
-        rows.append((document, Generated(id=document["id"], phrases=phrases, truncated=False)))
+        beams = Generated(id=document["id"], phrases=phrases, truncated=False)
+        rows.append((document, beams, {**beams, "phrases": []}))
     return rows
 
 
@@ -45,8 +57,8 @@ def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert
 def test_phrases_of_the_text_can_be_negatives(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     # One right phrase, and one that is in the text: a contrast only if the second one is a negative.
     rows = [
-        (document, {**generated, "phrases": [generated["phrases"][0], {**generated["phrases"][1], "present": True}]})
-        for document, generated in generations(pairs, right=True)
+        (document, {**beams, "phrases": [beams["phrases"][0], {**beams["phrases"][1], "present": True}]}, neighbours)
+        for document, beams, neighbours in generations(pairs, right=True)
     ]
     counts = {}
     for value in ("leave_out", "negatives"):
@@ -58,7 +70,7 @@ def test_phrases_of_the_text_can_be_negatives(pairs: Any, tiny_bert: Path, tmp_p
             counts[value] = 0
         else:
             counts[value] = trained.counts["documents_used"]
-            (scored, *_) = score_absent(rows, trained.model)
+            (scored, *_) = score_absent([(document, beams) for document, beams, _ in rows], trained.model)
             assert [phrase["key"] for phrase in scored["phrases"] if phrase["label"]] == ["graph theory"]
             assert len(scored["phrases"]) == 2
     assert counts == {"leave_out": 0, "negatives": 6}

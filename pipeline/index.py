@@ -1,0 +1,22 @@
+"""index: documents of the training set, duplicates -> models/memory (the keyphrases of similar training documents)."""
+
+import logging
+
+from pipeline.runner import Stage, progress, run
+from simckp.params import NEIGHBOURS, TRAIN
+from simckp.retrieval.memory import KeyphraseMemory
+
+
+def main() -> None:
+    """Index the training documents; none if neighbours are no source of phrases."""
+    with Stage("index") as stage:
+        left_out = {row["id"] for row in stage.entry.source("duplicates").read()}
+        documents = progress(stage.entry.source("documents", TRAIN).read(), stage.title)
+        used = NEIGHBOURS in stage.params.generation.sources
+        memory = KeyphraseMemory.of(document for document in documents if used and document["id"] not in left_out)
+        memory.save(stage.entry.path("models"))
+        logging.getLogger("pipeline").info("index: %d documents, %d keyphrases", len(memory), len(memory.keys))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,1 @@
+"""Retrieve the keyphrases of similar training documents, as a second source of absent keyphrases."""
