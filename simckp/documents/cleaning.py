@@ -11,6 +11,7 @@ from typing_extensions import TypeIs
 
 from simckp.data.records import Document, Dropped
 from simckp.documents.readers import RawDocument
+from simckp.documents.sources import writable
 from simckp.errors import InputError
 from simckp.text import has_letter_or_digit, scoring_key, single_spaced
 
@@ -178,7 +179,7 @@ class Cleaner:
 
 
 def _dropped(raw: RawDocument, identifier: str, what: str, reason: str, detail: str) -> Dropped:
-    return Dropped(id=identifier, file=str(raw.file), row=raw.row, what=what, reason=reason, detail=detail)
+    return Dropped(id=identifier, file=writable(str(raw.file)), row=raw.row, what=what, reason=reason, detail=detail)
 
 
 def is_document(row: Document | Dropped) -> TypeIs[Document]:
