@@ -16,11 +16,10 @@ from simckp.commands import data
 from simckp.commands.display import provenance_tree, show_keyphrases
 from simckp.commands.options import DocumentsPath, Encoding, Fields, Format, given_documents
 from simckp.data.records import KINDS, Kind
-from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.readers import RawDocument
+from simckp.documents.readers import RawDocument, identified, identifier
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluator import Evaluator
-from simckp.evaluation.external import paired_with_gold, read_predictions
+from simckp.evaluation.external import gold_documents, paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
@@ -53,14 +52,14 @@ def predict(
     resume: Annotated[bool, typer.Option(help="Resume an unfinished Parquet output.")] = False,
 ) -> None:
     """Predict the keyphrases of documents: as a table on a terminal, as JSON lines in a pipe, or into a file."""
-    from simckp.prediction.outputs import identifier, write_csv, write_jsonl, write_parquet
+    from simckp.prediction.outputs import write_csv, write_jsonl, write_parquet
     from simckp.prediction.predictor import KeyphrasePredictor
 
     if output is not None and output.suffix not in _FORMATS_OUT:
         raise typer.BadParameter(f"{output}: expected one of {', '.join(_FORMATS_OUT)}", param_hint="--output")
     if resume and (output is None or output.suffix != ".parquet"):
         raise typer.BadParameter("only a Parquet output can be resumed", param_hint="--resume")
-    raws = given_documents(source, format, field, encoding)
+    raws = identified(given_documents(source, format, field, encoding))
     kinds: Sequence[Kind] = ("present",) if present_only else KINDS
     options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
     quiet_transformers()
@@ -119,8 +118,7 @@ def evaluate(
     if unknown := [name for name in profile or [] if name not in PROFILES]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
     names = profile or list(PROFILES)
-    cleaner = Cleaner(_EVALUATED, filtered=False)
-    documents = (row for row in cleaner.clean(given_documents(gold, format, field, encoding)) if is_document(row))
+    documents = gold_documents(given_documents(gold, format, field, encoding))
     evaluator = Evaluator(_EVALUATED, 0, names)
     for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
         pass

@@ -31,6 +31,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SENTENCE_END = (".", "!", "?", "\u3002")
 _PUBLISHED = re.compile(r"[A-Za-z0-9 '-]+")
 _MOST_UNESCAPING = 3
+NO_TEXT = "no_text"
 
 
 def clean_text(text: str) -> str:
@@ -153,7 +154,7 @@ class Cleaner:
 
     def _keyphrase_fault(self, given: object, cleaned: str, seen: set[str]) -> str | None:
         if not isinstance(given, str):
-            return "no_text"
+            return NO_TEXT
         if not cleaned and not (self.policy == "published" and given.strip()):
             return "empty"
         if not self.filtered:
@@ -171,7 +172,7 @@ class Cleaner:
         if not self.filtered:
             return None
         if not has_letter_or_digit(text):
-            return "no_text", "neither title nor abstract has a letter or digit"
+            return NO_TEXT, "neither title nor abstract has a letter or digit"
         unpublished = [loss["detail"] for loss in losses if loss["reason"] == "character"]
         if unpublished:
             return "keyphrase_character", f"published cleaning: {unpublished[0]}"

@@ -13,18 +13,13 @@ import pyarrow.parquet as pq
 
 from simckp.data import datasets
 from simckp.data.records import Predicted, schema
-from simckp.documents.readers import RawDocument
+from simckp.documents.readers import RawDocument, identifier
 from simckp.errors import SimCKPError
 from simckp.prediction.predictor import Keyphrases
 
 NamedKeyphrases = tuple[str, Keyphrases]
 _PARTS, _MADE_WITH = ".parts", "made-with.json"
 _CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "spans")
-
-
-def identifier(raw: RawDocument) -> str:
-    """Return the id of a document: its own, or else the file name and the row."""
-    return raw.id if raw.id is not None else f"{raw.file.name}:{raw.row}"
 
 
 def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:

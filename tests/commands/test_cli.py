@@ -15,7 +15,6 @@ from simckp import cli
 from simckp.commands import display
 from simckp.data import datasets
 from simckp.errors import SimCKPError
-from simckp.prediction import outputs
 from simckp.prediction.predictor import KeyphrasePredictor
 from tests.prediction.test_predictor import TEXTS, make_folder
 
@@ -176,13 +175,6 @@ def test_the_command_as_a_process(model: Path, corpus: Path) -> None:
     assert done.stderr == ""  # no bar and no library's chatter in a pipe
 
 
-def test_identifiers(tmp_path: Path) -> None:
-    from simckp.documents.readers import RawDocument
-
-    raw = RawDocument(file=tmp_path / "a.csv", row=7, id=None, title="", abstract="", keyphrases=None)
-    assert outputs.identifier(raw) == "a.csv:7"
-
-
 def test_evaluate_scores_any_system(tmp_path: Path) -> None:
     gold, theirs = tmp_path / "gold.jsonl", tmp_path / "theirs.jsonl"
     document = {
@@ -202,6 +194,26 @@ def test_evaluate_scores_any_system(tmp_path: Path) -> None:
     for name in ("simckp", "chan19", "kpg", "kpg_hard"):
         assert name in printed
     assert call("evaluate", gold, theirs, "--profile", "mine").exit_code == 2
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_what_predict_writes_is_what_evaluate_reads(model: Path, tmp_path: Path, suffix: str) -> None:
+    gold, out = tmp_path / "gold.jsonl", tmp_path / f"out{suffix}"
+    rows = [{"abstract": text, "keyphrases": ["tabu search"]} for text in TEXTS]  # without ids
+    gold.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"abstract": ""}]), encoding="utf-8")
+    fine("predict", gold, "--model", model, "-o", out)
+    found = json.loads(fine("evaluate", gold, out, "--profile", "simckp", "--json"))
+    assert found["simckp"]["set"]["documents"] == 4
+    assert found["simckp"]["present"]["R@M"] > 0
+
+
+def test_two_documents_of_one_id_are_not_predicted(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text(
+        '{"id": "a", "title": "x"}\n{"id": "b", "title": "x"}\n{"id": "a", "title": "y"}\n', encoding="utf-8"
+    )
+    done = call("predict", path, "--model", model, "--present-only")
+    assert "twice.jsonl:3:id: 'a' is the id of" in str(done.exception)
 
 
 def test_explain(model: Path, tmp_path: Path) -> None:
