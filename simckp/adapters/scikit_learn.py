@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from simckp.data.records import KINDS, Kind
-from simckp.prediction.predictor import KeyphrasePredictor, Text
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.texts import Text
 
 Value = Literal["score", "binary"]
 

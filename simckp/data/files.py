@@ -1,5 +1,6 @@
-"""JSON that is read strictly, and small result files in JSON and CSV; the same values give the same bytes."""
+"""JSON that is read strictly, digests, and small result files in JSON and CSV; the same values give the same bytes."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise RepeatedNameError(next(name for name in names if names.count(name) > 1))
     return value
+
+
+def file_digest(path: Path) -> bytes:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").digest()
 
 
 def write_json(path: Path, value: object) -> None:

@@ -58,6 +58,15 @@ def clean_text(text: str) -> str:
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
 
 
+def without_controls(text: str) -> str:
+    r"""Replace control characters by blanks and unpaired surrogates by U+FFFD, so that no character moves.
+
+    >>> without_controls("tabu\x00search")
+    'tabu search'
+    """
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
 def _unescaped(entity: re.Match[str]) -> str:
     known = entity[0].startswith("&#") or entity[0][1:] in html.entities.html5
     return html.unescape(entity[0]) if known else entity[0]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,7 @@ def kind_of(value: object) -> str:
     """
     if value is None:
         return "None"
-    return "NaN (a missing value)" if value != value else type(value).__name__
+    return "NaN (a missing value)" if isinstance(value, Real) and value != value else type(value).__name__
 
 
 def _keyphrases(record: Record, names: tuple[str, ...], path: Path, row: int, *, cells: bool) -> list[Any] | str | None:

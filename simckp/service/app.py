@@ -15,7 +15,8 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from simckp import __version__
-from simckp.prediction.predictor import KeyphrasePredictor, as_document
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.texts import as_document
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
 from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
@@ -141,7 +142,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
         ]
         answers.append(
             Answer(
-                text=document["text"],
+                text=document["text"] if request.text is None else request.text,
                 phrases=phrases,
                 truncated=predicted["truncated"],
                 warnings=predicted["warnings"],
