@@ -117,9 +117,13 @@ def _refuse_other_separator(header: str, path: Path, delimiter: str) -> None:
 
 def _header(cells: list[str], path: Path, row: int) -> list[str]:
     names = [cell.strip() for cell in cells]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(path, row, twice[0], "stands twice in the header")
+    _refuse_repeated(names, path, row, "in the header")
     return names
+
+
+def _refuse_repeated(names: list[str], path: Path, row: int | None, where: str) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(path, row, twice[0], f"stands twice {where}")
 
 
 def read_parquet(path: Path, encoding: str) -> Rows:
@@ -132,6 +136,7 @@ def read_parquet(path: Path, encoding: str) -> Rows:
     row = 0
     try:
         with pq.ParquetFile(path) as file:
+            _refuse_repeated(file.schema_arrow.names, path, None, "among the columns")
             for batch in file.iter_batches():
                 for record in batch.to_pylist():
                     row += 1

@@ -91,8 +91,17 @@ class KeyphrasePredictor:
         return cls(find_model(name, revision=revision), kinds=kinds)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Copy the model folder."""
-        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        """Copy the model folder.
+
+        Raises:
+            SimCKPError: The copy cannot be written.
+        """
+        if Path(folder).resolve() == self._folder.resolve():
+            return
+        try:
+            shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        except OSError as error:
+            raise SimCKPError(f"{folder}: the model cannot be written there: {error}") from error
 
     def push_to_hub(self, repository: str, *, private: bool = True, revision: str | None = None) -> str:
         """Upload the model folder to the hub with the token of the user's login; return the address of the commit.

@@ -157,6 +157,18 @@ def test_a_run_that_fails_leaves_nothing_or_says_what(
     assert "holds no unfinished run, but its place is needed" in str(other.exception)
 
 
+def test_an_interrupted_run_leaves_no_part_of_a_file(
+    model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        assert (tmp_path / ".out.jsonl.partial").exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KeyphrasePredictor, "__call__", interrupted)
+    assert call("predict", corpus, "--model", model, "-o", tmp_path / "out.jsonl").exit_code != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+
+
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")

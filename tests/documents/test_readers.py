@@ -302,6 +302,9 @@ def test_parquet(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=1)
     found = read(tmp_path / "a.parquet")
     assert [(d.id, d.title, d.keyphrases) for d in found] == [("7", "a", ["x", "y"]), (None, "", None)]
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["title", "title"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    assert "twice.parquet:title: stands twice among the columns" in refusal(tmp_path / "twice.parquet")
     pq.write_table(pa.table({"title": [b"a"]}), tmp_path / "b.parquet")
     assert "b.parquet:1:title: expected text, found bytes" in refusal(tmp_path / "b.parquet")
     assert "no readable Parquet" in refusal(write(tmp_path, "nothing of the kind", "c.parquet"))

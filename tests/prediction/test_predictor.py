@@ -287,6 +287,16 @@ def test_a_folder_is_copied_and_read_again(predictor: KeyphrasePredictor, tmp_pa
     assert same(phrases(again(TEXTS[0]), "present"), phrases(predictor(TEXTS[0]), "present"))
 
 
+def test_a_copy_that_cannot_be_written(predictor: KeyphrasePredictor, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SimCKPError, match="file: the model cannot be written there"):
+        predictor.save_pretrained(tmp_path / "file")
+    predictor.save_pretrained(tmp_path / "copy")
+    copied = KeyphrasePredictor(tmp_path / "copy")
+    copied.save_pretrained(tmp_path / "copy")  # nothing to do
+    assert copied(TEXTS[0]) == KeyphrasePredictor(tmp_path / "copy")(TEXTS[0])
+
+
 def test_folders_that_are_no_model(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SimCKPError, match=r"simckp\.json: not the settings"):
         KeyphrasePredictor.from_pretrained(tmp_path)
