@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from pipeline.entry import DeclaredParams, Entry, all_outputs, code_files, dig, read_entry
 from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles
-from simckp.data.files import write_json
+from simckp.data.files import file_digest, write_json
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
 from simckp.params import Params, read_params
@@ -190,12 +190,6 @@ def _forget(folder: Path, *, older_than_seconds: float) -> None:
     for path in folder.iterdir():
         if path.is_dir() and time.time() - path.stat().st_mtime > older_than_seconds:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def file_digest(path: Path) -> bytes:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as source:
-        return hashlib.file_digest(source, "sha256").digest()
 
 
 def progress(items: Iterable[Any], title: str, total: int | None = None) -> Iterator[Any]:

@@ -3,10 +3,10 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import cache
 from itertools import tee
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,13 +14,23 @@ from rich.table import Table
 
 from simckp.commands import data
 from simckp.commands.display import provenance_tree, show_keyphrases
-from simckp.commands.options import DocumentsPath, Encoding, Fields, Format, given_documents
+from simckp.commands.options import (
+    DEFAULT_MODEL,
+    DocumentsPath,
+    Encoding,
+    Fields,
+    Format,
+    Model,
+    finite,
+    given_documents,
+    named_model,
+)
+from simckp.commands.output import check_output, discard_output, open_output, write_utf8
 from simckp.data.records import KINDS, Kind
-from simckp.documents.cleaning import Cleaner, is_document
-from simckp.documents.readers import RawDocument
+from simckp.documents.readers import RawDocument, corpus_files, identified, identifier
 from simckp.errors import SimCKPError
 from simckp.evaluation.evaluator import Evaluator
-from simckp.evaluation.external import paired_with_gold, read_predictions
+from simckp.evaluation.external import gold_documents, paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
@@ -29,7 +39,6 @@ from simckp.runtime.threads import wait_politely
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Predict keyphrases of documents.")
 app.add_typer(data.app, name="data")
 
-_DEFAULT_MODEL = Path("models/simckp")
 _LOCAL = "127.0.0.1"
 _FORMATS_OUT = (".jsonl", ".csv", ".parquet")
 _NEVER_WRAPPED = 10_000
@@ -39,7 +48,7 @@ _EVALUATED, _CONFIDENCE = "evaluated", 0.95
 @app.command()
 def predict(
     source: DocumentsPath,
-    model: Annotated[str, typer.Option(help="Model folder or hub id.")] = str(_DEFAULT_MODEL),
+    model: Model = DEFAULT_MODEL,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=f"Output file: {', '.join(_FORMATS_OUT)}.")
     ] = None,
@@ -47,24 +56,33 @@ def predict(
     field: Fields = None,
     encoding: Encoding = "utf-8",
     top_k: Annotated[int | None, typer.Option(min=0, help="Maximum number of each kind.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Replaces the calibrated thresholds.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(callback=finite, help="Replaces the calibrated thresholds.")
+    ] = None,
     present_only: Annotated[bool, typer.Option(help="Predict no absent keyphrases; much faster.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents per batch.")] = 16,
     resume: Annotated[bool, typer.Option(help="Resume an unfinished Parquet output.")] = False,
 ) -> None:
     """Predict the keyphrases of documents: as a table on a terminal, as JSON lines in a pipe, or into a file."""
-    from simckp.prediction.outputs import identifier, write_csv, write_jsonl, write_parquet
+    from simckp.prediction.model_source import find_model, fingerprint
+    from simckp.prediction.outputs import write_csv, write_jsonl, write_parquet
     from simckp.prediction.predictor import KeyphrasePredictor
 
     if output is not None and output.suffix not in _FORMATS_OUT:
         raise typer.BadParameter(f"{output}: expected one of {', '.join(_FORMATS_OUT)}", param_hint="--output")
     if resume and (output is None or output.suffix != ".parquet"):
         raise typer.BadParameter("only a Parquet output can be resumed", param_hint="--resume")
-    raws = given_documents(source, format, field, encoding)
+    raws = identified(given_documents(source, format, field, encoding))
+    check_output(output, corpus_files(source, chosen=format))
+    folder = find_model(named_model(model))
     kinds: Sequence[Kind] = ("present",) if present_only else KINDS
     options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
     quiet_transformers()
-    predictor = KeyphrasePredictor.from_pretrained(model, kinds=kinds)
+
+    # The model is loaded when the output is open, so that no time is lost on one that cannot be written.
+    @cache
+    def predictor() -> KeyphrasePredictor:
+        return KeyphrasePredictor(folder, kinds=kinds)
 
     def records(batch: Iterable[RawDocument]) -> Iterator[dict[str, str]]:
         return ({"title": raw.title, "abstract": raw.abstract} for raw in batch)
@@ -72,32 +90,22 @@ def predict(
     if output is not None and output.suffix == ".parquet":
         write_parquet(
             raws,
-            lambda batch: predictor(list(records(batch)), batch_size=batch_size, **options),
+            lambda batch: predictor()(list(records(batch)), batch_size=batch_size, **options),
             output,
             piece_rows=max(batch_size, 64),
-            made_with={"model": model, **options},
+            made_with={"model": fingerprint(folder), **options},
             resume=resume,
         )
         return
     names, texts = tee(raws)
-    predicted = zip(map(identifier, names), predictor(records(texts), batch_size=batch_size, **options), strict=True)
-    with _sink(output) as sink:
+    with open_output(output) as sink:
+        predicted = zip(
+            map(identifier, names), predictor()(records(texts), batch_size=batch_size, **options), strict=True
+        )
         if output is None and sys.stdout.isatty():
             show_keyphrases(predicted)
         else:
             (write_csv if output is not None and output.suffix == ".csv" else write_jsonl)(predicted, sink)
-
-
-@contextmanager
-def _sink(output: Path | None) -> Iterator[IO[str]]:
-    """Yield standard output, or a file that gets its name only when it is complete."""
-    if output is None:
-        yield sys.stdout
-        return
-    partial = output.with_name(f".{output.name}.partial")
-    with partial.open("w", encoding="utf-8", newline="") as sink:
-        yield sink
-    partial.replace(output)
 
 
 @app.command()
@@ -119,8 +127,7 @@ def evaluate(
     if unknown := [name for name in profile or [] if name not in PROFILES]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
     names = profile or list(PROFILES)
-    cleaner = Cleaner(_EVALUATED, filtered=False)
-    documents = (row for row in cleaner.clean(given_documents(gold, format, field, encoding)) if is_document(row))
+    documents = gold_documents(given_documents(gold, format, field, encoding))
     evaluator = Evaluator(_EVALUATED, 0, names)
     for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
         pass
@@ -145,7 +152,7 @@ def evaluate(
 def explain(
     source: DocumentsPath,
     phrase: Annotated[list[str] | None, typer.Option("--phrase", "-p", help="Phrase to explain.")] = None,
-    model: Annotated[str, typer.Option(help="Model folder or hub id.")] = str(_DEFAULT_MODEL),
+    model: Model = DEFAULT_MODEL,
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
@@ -159,7 +166,7 @@ def explain(
     raw = next(given_documents(source, format, field, encoding), None)
     if raw is None:
         raise SimCKPError(f"{source}: there is no document in it")
-    predictor = KeyphrasePredictor.from_pretrained(model)
+    predictor = KeyphrasePredictor.from_pretrained(named_model(model))
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):
         typer.echo(line)
@@ -181,11 +188,13 @@ def provenance(
 
 @app.command()
 def serve(
-    model: Annotated[str, typer.Option(help="Model folder or hub id.")] = str(_DEFAULT_MODEL),
+    model: Model = DEFAULT_MODEL,
     host: Annotated[str, typer.Option(help="Any other address opens the service to other machines.")] = _LOCAL,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free port.")] = 8000,
     max_bytes: Annotated[int, typer.Option(min=1, help="Maximum size of a request body in bytes.")] = 1_000_000,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Maximum seconds from request to answer.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, callback=finite, help="Maximum seconds from request to answer.")
+    ] = 60.0,
     max_waiting: Annotated[int, typer.Option(min=1, help="Maximum number of waiting requests; more get 429.")] = 64,
     max_batch: Annotated[int, typer.Option(min=1, help="Maximum number of requests per batch.")] = 8,
 ) -> None:
@@ -200,21 +209,28 @@ def serve(
 
     quiet_transformers()
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
-    app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits)
+    app = create_app(KeyphrasePredictor.from_pretrained(named_model(model)), model=model, limits=limits)
     uvicorn.run(app, host=host, port=port)
 
 
 def main() -> None:
     """Run the command line; a user error gives one sentence and exit code 1, wrong arguments give exit code 2."""
     wait_politely()
+    write_utf8()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except SimCKPError as error:
         typer.echo(f"error: {error}", err=True)
-        sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+        discard_output()
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {place}{error.strerror or error}", err=True)
+        discard_output()
+    sys.exit(1)
 
 
 if __name__ == "__main__":

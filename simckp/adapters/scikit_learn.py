@@ -1,8 +1,8 @@
 """A scikit-learn transformer from documents to a matrix of their keyphrases."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -10,7 +10,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from simckp.data.records import KINDS, Kind
-from simckp.prediction.predictor import KeyphrasePredictor, Text
+from simckp.errors import SimCKPError
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.texts import Text
 
 Value = Literal["score", "binary"]
 
@@ -49,7 +51,11 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.batch_size = batch_size
 
     def fit(self, documents: Iterable[Text], y: Any = None) -> Self:
-        """Learn the vocabulary of keyphrases."""
+        """Learn the vocabulary of keyphrases.
+
+        Raises:
+            SimCKPError: A document is neither a text nor a record with texts, or a parameter is not valid.
+        """
         self._learn(self._keyphrases(documents))
         return self
 
@@ -83,8 +89,12 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
     def _keyphrases(self, documents: Iterable[Text]) -> list[dict[str, tuple[str, float]]]:
+        if isinstance(documents, str | Mapping):
+            raise SimCKPError("documents: expected several texts or records, found one; give a list")
+        if self.value not in get_args(Value):
+            raise SimCKPError(f"value={self.value!r}: expected one of {', '.join(get_args(Value))}")
         predicted = _load(self.model)(
-            list(documents),
+            documents,
             batch_size=self.batch_size,
             top_k=self.top_k,
             threshold=self.threshold,

@@ -14,7 +14,7 @@ def show_keyphrases(predicted: Iterable[tuple[str, Any]]) -> None:
     """Print a table of keyphrases for each document; square brackets in phrases are printed as they are."""
     console = Console()
     for name, keyphrases in predicted:
-        table = Table(title=name, title_justify="left")
+        table = Table(title=escape(name), title_justify="left")
         for column in ("keyphrase", "kind", "score", "occurrences"):
             table.add_column(column, justify="left" if column in ("keyphrase", "kind") else "right")
         for phrase in keyphrases.phrases:

@@ -1,5 +1,6 @@
 """Options that several commands share: files of documents in any format."""
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,24 @@ DocumentsPath = Annotated[Path, typer.Argument(help="A file or folder of documen
 Format = Annotated[str | None, typer.Option(help=f"File format: {', '.join(FORMATS)}; default: from the suffix.")]
 Fields = Annotated[list[str] | None, typer.Option("--field", help="Name of a field in the files: title=headline.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+Model = Annotated[str, typer.Option(help="Model folder or hub id.")]
+DEFAULT_MODEL = "models/simckp"
+
+
+def named_model(model: str) -> str | Path:
+    """Return what the user named as a model; the default is a folder, even where it looks like a hub id."""
+    return Path(model) if model == DEFAULT_MODEL else model
+
+
+def finite(value: float | None) -> float | None:
+    """Return the value of an option.
+
+    Raises:
+        BadParameter: It is NaN or infinite, which compares with nothing as a user expects.
+    """
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number")
+    return value
 
 
 def given_documents(source: Path, chosen: str | None, fields: list[str] | None, encoding: str) -> Iterator[RawDocument]:
@@ -27,8 +46,13 @@ def given_documents(source: Path, chosen: str | None, fields: list[str] | None, 
     if chosen is not None and chosen not in FORMATS:
         raise typer.BadParameter(f"{chosen!r} is none of {', '.join(FORMATS)}", param_hint="--format")
     pairs = [entry.partition("=") for entry in fields or []]
-    if bad := [name for name, equals, _ in pairs if not equals or name not in NAMES]:
-        raise typer.BadParameter(f"{bad[0]!r}: expected id=, title=, abstract= or keyphrases=", param_hint="--field")
+    if bad := [name for name, _, called in pairs if not called or name not in NAMES]:
+        raise typer.BadParameter(
+            f"{bad[0]!r}: expected id=, title=, abstract= or keyphrases= and a name", param_hint="--field"
+        )
+    mapped = [name for name, _, _ in pairs]
+    if twice := [name for name in mapped if mapped.count(name) > 1]:
+        raise typer.BadParameter(f"{twice[0]!r} is named twice", param_hint="--field")
     reading = Reading(format=chosen, fields={name: called for name, _, called in pairs}, encoding=encoding)
     files = corpus_files(source, chosen=chosen)
     return iter(tqdm(read_documents(files, reading), unit=" documents", disable=not sys.stderr.isatty()))

@@ -1,9 +1,43 @@
-"""Small result files in JSON and CSV; the same values give the same bytes."""
+"""JSON that is read strictly, digests, and small result files in JSON and CSV; the same values give the same bytes."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+
+class RepeatedNameError(ValueError):
+    """A JSON object has a name twice; :attr:`name` is the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name!r} stands twice in one object")
+        self.name = name
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; of a name that stands twice, ``json.loads`` would lose the first value.
+
+    Raises:
+        RepeatedNameError: An object has a name twice.
+        ValueError: The text is no JSON, or has a number of too many digits.
+        RecursionError: It is nested too deep.
+    """
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise RepeatedNameError(next(name for name in names if names.count(name) > 1))
+    return value
+
+
+def file_digest(path: Path) -> bytes:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").digest()
 
 
 def write_json(path: Path, value: object) -> None:

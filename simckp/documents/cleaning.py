@@ -11,6 +11,7 @@ from typing_extensions import TypeIs
 
 from simckp.data.records import Document, Dropped
 from simckp.documents.readers import RawDocument
+from simckp.documents.sources import writable
 from simckp.errors import InputError
 from simckp.text import has_letter_or_digit, scoring_key, single_spaced
 
@@ -30,6 +31,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SENTENCE_END = (".", "!", "?", "\u3002")
 _PUBLISHED = re.compile(r"[A-Za-z0-9 '-]+")
 _MOST_UNESCAPING = 3
+NO_TEXT = "no_text"
 
 
 def clean_text(text: str) -> str:
@@ -53,6 +55,15 @@ def clean_text(text: str) -> str:
         closed = {match["name"].lower() for match in _INLINE_TAG.finditer(text) if match["end"]}
         text = _INLINE_TAG.sub(partial(_without_inline, closed=closed), text)
         text = _BLOCK_TAG.sub(" ", text)
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
+def without_controls(text: str) -> str:
+    r"""Replace control characters by blanks and unpaired surrogates by U+FFFD, so that no character moves.
+
+    >>> without_controls("tabu\x00search")
+    'tabu search'
+    """
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
 
 
@@ -152,7 +163,7 @@ class Cleaner:
 
     def _keyphrase_fault(self, given: object, cleaned: str, seen: set[str]) -> str | None:
         if not isinstance(given, str):
-            return "no_text"
+            return NO_TEXT
         if not cleaned and not (self.policy == "published" and given.strip()):
             return "empty"
         if not self.filtered:
@@ -170,7 +181,7 @@ class Cleaner:
         if not self.filtered:
             return None
         if not has_letter_or_digit(text):
-            return "no_text", "neither title nor abstract has a letter or digit"
+            return NO_TEXT, "neither title nor abstract has a letter or digit"
         unpublished = [loss["detail"] for loss in losses if loss["reason"] == "character"]
         if unpublished:
             return "keyphrase_character", f"published cleaning: {unpublished[0]}"
@@ -178,7 +189,7 @@ class Cleaner:
 
 
 def _dropped(raw: RawDocument, identifier: str, what: str, reason: str, detail: str) -> Dropped:
-    return Dropped(id=identifier, file=str(raw.file), row=raw.row, what=what, reason=reason, detail=detail)
+    return Dropped(id=identifier, file=writable(str(raw.file)), row=raw.row, what=what, reason=reason, detail=detail)
 
 
 def is_document(row: Document | Dropped) -> TypeIs[Document]:

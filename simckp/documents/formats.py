@@ -10,7 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from simckp.documents.sources import STDIN, bare_suffix, text_lines
+from simckp.data.files import RepeatedNameError, parse_json
+from simckp.documents.sources import STDIN, bare_suffix, text_lines, uncompressed
 from simckp.errors import InputError
 
 Record = Mapping[str, Any]
@@ -18,6 +19,7 @@ Rows = Iterator[tuple[int, Record]]
 _LONGEST_FIELD = 2**31 - 1
 _TITLE_END, _PRESENT_END = "<eos>", "<peos>"
 _SOURCE, _TARGET = "_src.txt", "_trg.txt"
+_SEPARATORS = {",": ",", "\t": "tab", ";": ";", "|": "|"}
 
 
 def read_jsonl(path: Path, encoding: str) -> Rows:
@@ -50,19 +52,21 @@ def _json_lines(lines: Iterable[tuple[int, str]], path: Path) -> Rows:
 
 def _json(text: str, path: Path, row: int | None) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
+    except RepeatedNameError as error:
+        raise InputError(path, row, error.name, "stands twice in one object; keep one of them") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(path, row, None, f"no valid JSON: {error}") from error
+        reason = str(error)
+        if row is not None and isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()):
+            reason = "the value does not end in this line; put each record into one line, or all into one JSON array"
+            reason += " (a file *.json, or format json)"
+        raise InputError(path, row, None, f"no valid JSON: {reason}") from error
 
 
 def _object(value: Any, path: Path, row: int) -> Record:
     if not isinstance(value, dict):
-        raise InputError(path, row, None, f"expected a JSON object, found {_json_type(value)}")
+        raise InputError(path, row, None, f"expected a JSON object, found {type(value).__name__}")
     return value
-
-
-def _json_type(value: Any) -> str:
-    return type(value).__name__
 
 
 def read_csv(path: Path, encoding: str) -> Rows:
@@ -78,7 +82,10 @@ def read_tsv(path: Path, encoding: str) -> Rows:
 def _read_table(path: Path, encoding: str, delimiter: str) -> Rows:
     # The limit applies to the whole process; the default of 131,072 characters is too short for a full text.
     csv.field_size_limit(_LONGEST_FIELD)
-    rows = csv.reader(text_lines(path, encoding), delimiter=delimiter, strict=True)
+    lines = text_lines(path, encoding)
+    first = next(lines, "")
+    _refuse_other_separator(first, path, delimiter)
+    rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     row = 0
     while True:
@@ -99,11 +106,24 @@ def _read_table(path: Path, encoding: str, delimiter: str) -> Rows:
             yield row, dict(zip(header, cells, strict=True))
 
 
+def _refuse_other_separator(header: str, path: Path, delimiter: str) -> None:
+    """Reject a header that another separator splits into more names, already within what should be the first name."""
+    cells = header.split(delimiter)
+    for other, name in _SEPARATORS.items():
+        if other in cells[0] and len(header.split(other)) > len(cells):
+            expected = "the format csv has commas, tsv has tabs"
+            raise InputError(path, 1, None, f"the header looks {name}-separated; {expected}")
+
+
 def _header(cells: list[str], path: Path, row: int) -> list[str]:
     names = [cell.strip() for cell in cells]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(path, row, twice[0], "stands twice in the header")
+    _refuse_repeated(names, path, row, "in the header")
     return names
+
+
+def _refuse_repeated(names: list[str], path: Path, row: int | None, where: str) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(path, row, twice[0], f"stands twice {where}")
 
 
 def read_parquet(path: Path, encoding: str) -> Rows:
@@ -116,6 +136,7 @@ def read_parquet(path: Path, encoding: str) -> Rows:
     row = 0
     try:
         with pq.ParquetFile(path) as file:
+            _refuse_repeated(file.schema_arrow.names, path, None, "among the columns")
             for batch in file.iter_batches():
                 for record in batch.to_pylist():
                     row += 1
@@ -125,9 +146,15 @@ def read_parquet(path: Path, encoding: str) -> Rows:
 
 
 def read_text(path: Path, encoding: str) -> Rows:
-    """Yield one record: the whole file is a document without a title; its id is the file name up to the first dot."""
+    """Yield one record: the whole file is a document without a title; its id is the file name without ``.txt``."""
     text = "".join(text_lines(path, encoding)).replace("\r\n", "\n")
-    yield 1, {"id": None if path == STDIN else path.name.partition(".")[0], "abstract": text}
+    yield 1, {"id": None if path == STDIN else _name(path), "abstract": text}
+
+
+def _name(path: Path) -> str:
+    """Return the name of a text file without its suffix; other dots, as in arXiv's numbers, are part of the name."""
+    plain = uncompressed(path)
+    return plain.stem if plain.suffix.lower() == ".txt" else plain.name
 
 
 def read_lines(path: Path, encoding: str) -> Rows:
@@ -166,7 +193,7 @@ def read_one2set(path: Path, encoding: str) -> Rows:
 def read_liaad(path: Path, encoding: str) -> Rows:
     """Yield a document of LIAAD's folders: ``docsutf8/<id>.txt``; ``keys/<id>.key`` has one keyphrase per line."""
     (row, record), *_ = read_text(path, encoding)
-    keys = path.parent.parent / "keys" / f"{path.name.removesuffix('.txt')}.key"
+    keys = path.parent.parent / "keys" / f"{_name(path)}.key"
     phrases = [line.strip() for line in text_lines(keys, encoding)] if keys.is_file() else None
     yield row, {**record, "keyphrases": [phrase for phrase in phrases if phrase] if phrases is not None else None}
 

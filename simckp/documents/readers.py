@@ -1,13 +1,16 @@
 """Read raw documents from files of many formats and shapes; errors name the file, row and field."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from simckp.documents.formats import SUFFIXES, Record, is_of_format, read_records
-from simckp.documents.sources import STDIN
+from simckp.documents.formats import SUFFIXES, Record, format_of, is_of_format, read_records
+from simckp.documents.sources import STDIN, writable
 from simckp.errors import InputError
 
 # The names that a field may have in a file; a document may have its keyphrases under one of the names only.
@@ -20,7 +23,13 @@ NAMES = {
 _KNOWN = [name for names in NAMES.values() for name in names]
 # Fields of the midas sets: the tokens, the present keyphrases, the absent keyphrases.
 _TOKENS, _PARTS = "document", ("extractive_keyphrases", "abstractive_keyphrases")
-_NEARLY_EQUAL = 0.85
+_NEARLY_EQUAL, _SHOWN = 0.85, 60
+# Formats made by spreadsheets and data frames. Published JSON has texts with ';', in which a comma is part of a phrase.
+_WITH_CELLS = ("csv", "tsv", "parquet")
+# Lists as Python or JSON write them: "['a', 'b']", "[a, b]", "[]".
+_LIST_LITERAL = re.compile(r"\s*(?:[\[({]\s*['\"].*['\"],?\s*[\])}]|\[(?:[^;]*,[^;]*|\s*)\])\s*", re.DOTALL)
+# Not the commas of "1,2-dichloroethane" or "N,N-dimethylformamide".
+_OTHER_SEPARATOR = re.compile(r",(?=\s|[^\W\d_]{2})|\s\|\s|\n")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,31 +98,69 @@ def read_documents(files: Iterable[Path], reading: Reading = Reading()) -> Itera
 
     Raises:
         InputError: A file cannot be read in its format, or a record has a wrong type in a known field, neither title
-            nor abstract, a field name that is almost a known one, or keyphrases under two names.
+            nor abstract, a field name that is almost an expected one, keyphrases under two names, or several
+            keyphrases in one text that are not separated by ``;``.
     """
     for file in files:
+        cells = format_of(file, reading.format) in _WITH_CELLS
         for row, record in read_records(file, chosen=reading.format, encoding=reading.encoding):
-            yield _document(record, file, row, reading.fields)
+            yield _document(record, file, row, reading.fields, cells=cells)
 
 
-def _document(record: Record, path: Path, row: int, fields: Mapping[str, str]) -> RawDocument:
+def identifier(raw: RawDocument) -> str:
+    """Return the id of a document: its own, or else the file name and the row."""
+    return raw.id if raw.id is not None else f"{writable(raw.file.name)}:{raw.row}"
+
+
+def identified(raw_documents: Iterable[RawDocument]) -> Iterator[RawDocument]:
+    """Yield the documents, each with the id that :func:`identifier` gives it.
+
+    Raises:
+        InputError: Two documents have the same id.
+    """
+    seen: dict[str, tuple[Path, int]] = {}
+    for raw in raw_documents:
+        name = identifier(raw)
+        if name in seen:
+            file, row = seen[name]
+            raise InputError(raw.file, raw.row, "id", f"{name!r} is the id of {file}:{row} as well")
+        seen[name] = raw.file, raw.row
+        yield replace(raw, id=name)
+
+
+def read_texts(record: Record, path: Path, row: int | None, names: Sequence[str] = ("title", "abstract")) -> list[str]:
+    """Return the title and the abstract of a record; an empty text for one that is missing or null.
+
+    Args:
+        record: The record.
+        path: Its file, or where else it stands; for error messages.
+        row: Its row in the file, if it is in one.
+        names: Its fields for title and abstract.
+
+    Raises:
+        InputError: A value is no text, or both fields are missing.
+    """
+    texts = [_text(record, name, path, row) for name in names]
+    if all(text is None for text in texts):
+        wanted = " and ".join(f"'{name}'" for name in names)
+        field_names = ", ".join(sorted(map(str, record))) or "none"
+        raise InputError(path, row, None, f"expected the fields {wanted}, found {field_names}")
+    return [text or "" for text in texts]
+
+
+def _document(record: Record, path: Path, row: int, fields: Mapping[str, str], *, cells: bool) -> RawDocument:
     if isinstance(record.get(_TOKENS), list) and any(part in record for part in _PARTS):
         record = _joined(record, path, row)
     names = {target: (fields[target],) if target in fields else NAMES[target] for target in NAMES}
-    texts = {target: _text(record, names[target][0], path, row) for target in ("title", "abstract")}
-    if all(text is None for text in texts.values()):
-        wanted = " and ".join(f"'{names[target][0]}'" for target in texts)
-        field_names = ", ".join(sorted(map(str, record))) or "none"
-        raise InputError(path, row, None, f"expected the fields {wanted}, found {field_names}")
-    if not fields:
-        _refuse_near_names(record, path, row)
+    title, abstract = read_texts(record, path, row, (names["title"][0], names["abstract"][0]))
+    refuse_near_names(record, tuple(name for expected in names.values() for name in expected), path, row)
     return RawDocument(
         file=path,
         row=row,
         id=_identifier(record, names["id"][0], path, row),
-        title=texts["title"] or "",
-        abstract=texts["abstract"] or "",
-        keyphrases=_keyphrases(record, names["keyphrases"], path, row),
+        title=title,
+        abstract=abstract,
+        keyphrases=_keyphrases(record, names["keyphrases"], path, row, cells=cells),
     )
 
 
@@ -127,21 +174,40 @@ def _joined(record: Record, path: Path, row: int) -> Record:
     return {"id": record.get("id"), "abstract": " ".join(parts[_TOKENS]), "keyphrases": keyphrases}
 
 
-def _refuse_near_names(record: Record, path: Path, row: int) -> None:
-    """Reject a misspelt field name, because the content of an unknown field would be lost without notice."""
+def refuse_near_names(record: Record, expected: tuple[str, ...], path: Path, row: int | None) -> None:
+    """Reject a misspelt field name, because the content of an unknown field would be lost without notice.
+
+    Args:
+        record: The record.
+        expected: The names of the fields that are read.
+        path: Its file, or where else it stands.
+        row: Its row in the file, if it is in one.
+
+    Raises:
+        InputError: A name differs from an expected one only in case, blanks or a few letters.
+    """
     for name in map(str, record):
-        if name not in _KNOWN and (near := difflib.get_close_matches(name, _KNOWN, n=1, cutoff=_NEARLY_EQUAL)):
-            raise InputError(path, row, name, f"unknown field; did you mean '{near[0]}'? (or map it by name)")
+        if near := _near_name(name, expected):
+            raise InputError(path, row, name, f"unknown field; did you mean '{near}'? (or map it by name)")
+
+
+@lru_cache(maxsize=1024)
+def _near_name(name: str, expected: tuple[str, ...]) -> str | None:
+    if name in expected or name in _KNOWN:
+        return None
+    lowered = {known.lower(): known for known in expected}
+    near = difflib.get_close_matches(name.strip().lower(), lowered, n=1, cutoff=_NEARLY_EQUAL)
+    return lowered[near[0]] if near else None
 
 
 def _identifier(record: Record, name: str, path: Path, row: int) -> str | None:
     value = record.get(name)
     if value is None or (isinstance(value, str | int) and not isinstance(value, bool)):
-        return None if value is None or value == "" else str(value)
+        return None if value is None or value == "" else writable(str(value))
     raise InputError(path, row, name, f"expected text or a whole number, found {type(value).__name__}")
 
 
-def _text(record: Record, name: str, path: Path, row: int) -> str | None:
+def _text(record: Record, name: str, path: Path, row: int | None) -> str | None:
     """Return the text of a field: None if the field is missing, an empty text if its value is null."""
     if name not in record:
         return None
@@ -149,15 +215,37 @@ def _text(record: Record, name: str, path: Path, row: int) -> str | None:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InputError(path, row, name, f"expected text, found {type(value).__name__}")
-    return value
+        raise InputError(path, row, name, f"expected text, found {kind_of(value)}")
+    return str.__str__(value)
 
 
-def _keyphrases(record: Record, names: tuple[str, ...], path: Path, row: int) -> list[Any] | str | None:
+def kind_of(value: object) -> str:
+    """Return the kind of a value that is no text, for messages: the name of its type, or that it is missing.
+
+    >>> kind_of(3), kind_of(None), kind_of(float("nan"))
+    ('int', 'None', 'NaN (a missing value)')
+    """
+    if value is None:
+        return "None"
+    return "NaN (a missing value)" if isinstance(value, Real) and value != value else type(value).__name__
+
+
+def _keyphrases(record: Record, names: tuple[str, ...], path: Path, row: int, *, cells: bool) -> list[Any] | str | None:
     named = [name for name in names if name in record]
     if len(named) > 1:
         raise InputError(path, row, named[1], f"keyphrases stand under '{named[0]}' as well; keep one of them")
     value = record[named[0]] if named else None
+    if isinstance(value, str):
+        _refuse_unsplit(value, path, row, named[0], cell=cells)
     if value is None or isinstance(value, str | list):
         return value
     raise InputError(path, row, named[0], f"expected a list or a ';'-separated text, found {type(value).__name__}")
+
+
+def _refuse_unsplit(text: str, path: Path, row: int, name: str, *, cell: bool) -> None:
+    """Reject keyphrases that would be taken for one, because they are separated in another way than by ``;``."""
+    message = f"expected keyphrases separated by ';', found {text[:_SHOWN]!r}"
+    if _LIST_LITERAL.fullmatch(text):
+        raise InputError(path, row, name, f"{message}, a list that was written as text")
+    if cell and ";" not in text and _OTHER_SEPARATOR.search(text.strip()):
+        raise InputError(path, row, name, f"{message} (if it is one keyphrase, end it with ';')")

@@ -1,6 +1,8 @@
 """Open text files of any encoding and compression; errors name the position of a byte that cannot be decoded."""
 
 import codecs
+import io
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,10 @@ from simckp.errors import InputError
 STDIN = Path("-")
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK_BYTES = 1 << 20
+_NAME_IT = "name its encoding (parameter 'encoding', option --encoding)"
+_BEGINNING = 64
+_MARK, _SWAPPED_MARK = "\ufeff", "\ufffe"
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def bare_suffix(path: Path) -> str:
@@ -22,8 +28,21 @@ def bare_suffix(path: Path) -> str:
     >>> bare_suffix(Path("a/train.JSONL.gz"))
     '.jsonl'
     """
-    name = path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
-    return name.suffix.lower()
+    return uncompressed(path).suffix.lower()
+
+
+def uncompressed(path: Path) -> Path:
+    """Return the path of a file without the suffix of a compression."""
+    return path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
+
+
+def writable(name: str) -> str:
+    r"""Return an id or a file name that can be written: unpaired surrogates, which UTF-8 lacks, become U+FFFD.
+
+    >>> writable("caf\udce9.txt")
+    'caf\ufffd.txt'
+    """
+    return _SURROGATE.sub("\ufffd", name)
 
 
 @contextmanager
@@ -49,8 +68,8 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
     r"""Yield the lines of a text file, each with its ``\n``; a ``\r`` before it is kept, a byte order mark is dropped.
 
     Raises:
-        InputError: The file cannot be read, the encoding is unknown, or a byte cannot be decoded; the message gives
-            the position of the byte.
+        InputError: The file cannot be read, the encoding is unknown, or a byte cannot be decoded (the message gives
+            its position), or the text is plainly that of another encoding.
     """
     with open_bytes(path) as source:
         rest, row = "", 0
@@ -65,11 +84,7 @@ def text_lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _decoded(source: IO[bytes], path: Path, encoding: str) -> Iterator[str]:
-    try:
-        # Some programs write a byte order mark before UTF-8; it is not part of the text.
-        decoder: Any = codecs.getincrementaldecoder("utf-8-sig" if _is_utf8(encoding) else encoding)()
-    except LookupError as error:
-        raise InputError(path, None, None, f"there is no encoding {encoding!r}") from error
+    decoder = _decoder(path, encoding)
     read, lines = 0, 0
     while True:
         chunk = source.read(_CHUNK_BYTES)
@@ -80,8 +95,11 @@ def _decoded(source: IO[bytes], path: Path, encoding: str) -> Iterator[str]:
             place = read - len(pending) + error.start
             row = lines + 1 + error.object[: error.start].count(b"\n")
             fault = f"byte 0x{error.object[error.start]:02x} at byte {place} of the file"
-            message = f"no {encoding}: {fault}; name its encoding (parameter 'encoding', option --encoding)"
-            raise InputError(path, row, None, message) from error
+            raise InputError(path, row, None, f"no {encoding}: {fault}; {_NAME_IT}") from error
+        except UnicodeError as error:
+            raise InputError(path, None, None, f"no {encoding}: {error}; {_NAME_IT}") from error
+        if not read:
+            text = _without_mark(text, path, encoding)
         read, lines = read + len(chunk), lines + text.count("\n")
         if text:
             yield text
@@ -89,5 +107,24 @@ def _decoded(source: IO[bytes], path: Path, encoding: str) -> Iterator[str]:
             return
 
 
-def _is_utf8(encoding: str) -> bool:
-    return encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+def _decoder(path: Path, encoding: str) -> Any:
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that give no text, such as base64
+        return codecs.getincrementaldecoder(encoding)()
+    except (LookupError, ValueError) as error:
+        raise InputError(path, None, None, f"there is no encoding {encoding!r}") from error
+
+
+def _without_mark(beginning: str, path: Path, encoding: str) -> str:
+    """Return the beginning of a text without the byte order mark that some programs write.
+
+    English in UTF-16 can be decoded as UTF-8, with a NUL beside every letter; in the wrong byte order, the mark is
+    another character.
+
+    Raises:
+        InputError: The text is decoded in one of these ways.
+    """
+    start = beginning[:_BEGINNING]
+    if start.startswith(_SWAPPED_MARK) or start.count("\0") * 3 >= len(start) > 1:
+        raise InputError(path, 1, None, f"no {encoding}, rather UTF-16 (utf-16-le or utf-16-be); {_NAME_IT}")
+    return beginning.removeprefix(_MARK)

@@ -6,7 +6,8 @@ import numpy as np
 
 from simckp.candidates.occurrences import explain_phrase
 from simckp.data.records import Scored
-from simckp.prediction.predictor import KeyphrasePredictor, Text, as_document
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.texts import Text, as_document
 from simckp.text import candidate_key, scoring_key
 from simckp.thresholds.calibration import document_threshold
 from simckp.thresholds.selection import count_selected

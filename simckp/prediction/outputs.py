@@ -3,8 +3,9 @@
 import csv
 import hashlib
 import json
+import logging
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -12,19 +13,16 @@ from typing import IO, Any
 import pyarrow.parquet as pq
 
 from simckp.data import datasets
+from simckp.data.files import write_json
 from simckp.data.records import Predicted, schema
-from simckp.documents.readers import RawDocument
+from simckp.documents.readers import RawDocument, identifier
 from simckp.errors import SimCKPError
 from simckp.prediction.predictor import Keyphrases
 
 NamedKeyphrases = tuple[str, Keyphrases]
+_LOG = logging.getLogger(__name__)
 _PARTS, _MADE_WITH = ".parts", "made-with.json"
 _CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "spans")
-
-
-def identifier(raw: RawDocument) -> str:
-    """Return the id of a document: its own, or else the file name and the row."""
-    return raw.id if raw.id is not None else f"{raw.file.name}:{raw.row}"
 
 
 def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
@@ -71,14 +69,16 @@ def write_parquet(
 ) -> int:
     """Write the ``predictions`` data set as one file.
 
-    Finished pieces are kept in a folder next to the file until it is complete, so that a run can be resumed.
+    Finished pieces are kept in a folder next to the file until it is complete, so that a run can be resumed. If there
+    are some when the run fails, the log says where they are.
 
     Args:
         raws: The documents.
         predict: Predicts the keyphrases of a list of documents.
         target: The file.
         piece_rows: Number of documents per piece.
-        made_with: Settings that the result depends on; pieces made with other settings are refused.
+        made_with: Settings that the result depends on, the model's fingerprint among them; pieces made with other
+            settings are refused.
         resume: Whether existing pieces are used.
 
     Returns:
@@ -89,7 +89,26 @@ def write_parquet(
     """
     parts = target.with_name(target.name + _PARTS)
     _claim(parts, made_with, resume=resume)
-    pieces = []
+    try:
+        pieces = list(_finished_pieces(raws, predict, parts, piece_rows))
+        count = _join(pieces, target)
+    except BaseException:
+        if any(parts.glob("piece-*.parquet")):
+            _LOG.warning("%s: what is finished is kept here; --resume goes on from it", parts)
+        else:
+            shutil.rmtree(parts)
+        raise
+    shutil.rmtree(parts)
+    return count
+
+
+def _finished_pieces(
+    raws: Iterable[RawDocument],
+    predict: Callable[[list[RawDocument]], Iterable[Keyphrases]],
+    parts: Path,
+    piece_rows: int,
+) -> Iterator[Path]:
+    """Yield the files of the pieces in order; those that are not there yet are predicted and written."""
     waiting = iter(raws)
     for number, batch in enumerate(iter(lambda: list(islice(waiting, piece_rows)), [])):
         piece = parts / f"piece-{number:06d}-{_digest(batch)}.parquet"
@@ -99,29 +118,36 @@ def write_parquet(
                 for raw, k in zip(batch, predict(batch), strict=True)
             ]
             datasets.write_shard(piece, rows, name="predictions")
-        pieces.append(piece)
+        yield piece
+
+
+def _join(pieces: Iterable[Path], target: Path) -> int:
     partial = target.with_name(f".{target.name}.partial")
     count = 0
-    with pq.ParquetWriter(partial, schema("predictions"), compression="zstd", write_page_checksum=True) as writer:
-        for piece in pieces:
-            table = pq.read_table(piece)
-            writer.write_table(table)
-            count += table.num_rows
-    partial.replace(target)
-    shutil.rmtree(parts)
+    try:
+        with pq.ParquetWriter(partial, schema("predictions"), compression="zstd", write_page_checksum=True) as writer:
+            for piece in pieces:
+                table = pq.read_table(piece)
+                writer.write_table(table)
+                count += table.num_rows
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
     return count
 
 
 def _claim(parts: Path, made_with: dict[str, Any], *, resume: bool) -> None:
     note = parts / _MADE_WITH
-    text = json.dumps(made_with, indent=1, sort_keys=True)
-    if parts.exists() and note.exists():
+    if parts.exists() and any(parts.iterdir()):
+        if not note.is_file():
+            raise SimCKPError(f"{parts}: holds no unfinished run, but its place is needed; move or delete it")
         if not resume:
             raise SimCKPError(f"{parts}: an unfinished run; go on with --resume, or delete the folder")
-        if note.read_text(encoding="utf-8") != text:
-            raise SimCKPError(f"{parts}: an unfinished run with another model or other options; delete the folder")
-    parts.mkdir(parents=True, exist_ok=True)
-    note.write_text(text, encoding="utf-8")
+        before, now = (json.loads(text) for text in (note.read_text(encoding="utf-8"), json.dumps(made_with)))
+        if changed := [name for name in now if name not in before or before[name] != now[name]]:
+            message = f"an unfinished run with another model or other options (changed: {', '.join(changed)})"
+            raise SimCKPError(f"{parts}: {message}; delete the folder to begin anew")
+    write_json(note, made_with)
 
 
 def _digest(batch: list[RawDocument]) -> str:

@@ -1,18 +1,19 @@
 """Predict keyphrases of texts with a trained model, which is one folder."""
 
 import logging
+import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.data.records import KINDS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored, Tagged
-from simckp.documents.cleaning import clean_text, compose
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
 from simckp.networks.settings import read_settings
@@ -26,12 +27,14 @@ from simckp.prediction.model_folder import (
     PredictorSettings,
     read_thresholds,
 )
+from simckp.prediction.model_source import find_model
 from simckp.prediction.scores import Networks
+from simckp.prediction.texts import Text, as_document, as_texts, given_text, warn_of_paths
 from simckp.retrieval.fusion import fused
+from simckp.runtime.quiet import transformers_quiet
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import predict
 
-Text = str | Mapping[str, str]
 _BATCH = 16
 _LOG = logging.getLogger(__name__)
 
@@ -67,11 +70,12 @@ class KeyphrasePredictor:
 
     def __init__(self, folder: Path, *, kinds: Sequence[Kind] = KINDS) -> None:
         self._folder, self.kinds = folder, kinds
-        if not set(kinds) <= set(KINDS):
-            raise SimCKPError(f"kinds={list(kinds)}: expected some of {list(KINDS)}")
+        if not _are_kinds(kinds, KINDS):
+            raise SimCKPError(f"kinds={kinds!r}: expected some of {list(KINDS)}")
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
         self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
-        self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER if "absent" in kinds else None)
+        with transformers_quiet():
+            self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER if "absent" in kinds else None)
         self._tagger = load_tagger(self.settings.tagger)
 
     @cached_property
@@ -102,19 +106,22 @@ class KeyphrasePredictor:
         """Return the model in a folder, or a model of the hub by its id; ``kinds`` as for the class.
 
         Raises:
-            SimCKPError: There is no such folder, and the model cannot be downloaded from the hub.
+            SimCKPError: See :func:`simckp.prediction.model_source.find_model` and the class.
         """
-        if Path(name).is_dir():
-            return cls(Path(name), kinds=kinds)
-        from huggingface_hub import snapshot_download
-
-        with hub_errors(f"{str(name)!r} is neither a model folder nor a model of the hub"):
-            folder = snapshot_download(str(name), revision=revision)
-        return cls(Path(folder), kinds=kinds)
+        return cls(find_model(name, revision=revision), kinds=kinds)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Copy the model folder."""
-        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        """Copy the model folder.
+
+        Raises:
+            SimCKPError: The copy cannot be written.
+        """
+        if Path(folder).resolve() == self._folder.resolve():
+            return
+        try:
+            shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        except OSError as error:
+            raise SimCKPError(f"{folder}: the model cannot be written there: {error}") from error
 
     def push_to_hub(self, repository: str, *, private: bool = True, revision: str | None = None) -> str:
         """Upload the model folder to the hub with the token of the user's login; return the address of the commit.
@@ -142,7 +149,8 @@ class KeyphrasePredictor:
 
         Args:
             texts: Texts, or records with ``title`` and ``abstract`` (cleaned as in the pipeline). For a single text
-                or record, its :class:`Keyphrases` are returned.
+                or record, its :class:`Keyphrases` are returned. A string is always a text: the name of a file is not
+                opened (there is a warning); the command ``simckp predict`` reads files.
             batch_size: Number of texts per batch; it affects only speed and memory.
             top_k: Maximum number of keyphrases of each kind. Without ``threshold``, the best ``top_k`` are predicted,
                 whatever their scores.
@@ -152,34 +160,48 @@ class KeyphrasePredictor:
                 generation is skipped.
 
         Raises:
-            SimCKPError: ``kinds``, ``batch_size`` or ``top_k`` is not valid.
+            SimCKPError: An option is not valid, or one of ``texts`` is neither a text nor a record with texts.
         """
-        kinds = self._wanted(kinds, batch_size=batch_size, top_k=top_k)
+        kinds = self._wanted(kinds, batch_size=batch_size, top_k=top_k, threshold=threshold)
         alone = isinstance(texts, str | Mapping)
-        several: Iterable[Any] = [texts] if alone else texts
+        several = as_texts([texts] if alone else texts)
         stream = self._stream(several, batch_size, top_k, threshold, kinds)
         if alone:
             return next(stream)
         return stream if isinstance(texts, Iterator) else list(stream)
 
-    def _wanted(self, kinds: Sequence[Kind] | None, *, batch_size: int = 1, top_k: int | None = None) -> Sequence[Kind]:
+    def _wanted(
+        self,
+        kinds: Sequence[Kind] | None,
+        *,
+        batch_size: int = 1,
+        top_k: int | None = None,
+        threshold: float | None = None,
+    ) -> Sequence[Kind]:
         """Return the wanted kinds, by default all that were loaded, after a check of the options."""
         wanted = self.kinds if kinds is None else kinds
-        if batch_size < 1 or (top_k is not None and top_k < 0) or not set(wanted) <= set(self.kinds):
-            values = f"batch_size={batch_size}, top_k={top_k}, kinds={list(wanted)}"
+        if not (
+            _is_count(batch_size, 1)
+            and (top_k is None or _is_count(top_k, 0))
+            and (threshold is None or _is_finite(threshold))
+            and _are_kinds(wanted, self.kinds)
+        ):
+            values = f"batch_size={batch_size!r}, top_k={top_k!r}, threshold={threshold!r}, kinds={wanted!r}"
             raise SimCKPError(f"{values}: {_POSSIBLE} {' and '.join(self.kinds)}")
         return wanted
 
     def _stream(
-        self, texts: Iterable[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
+        self, texts: Iterator[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
     ) -> Iterator[Keyphrases]:
-        waiting = iter(texts)
-        while batch := list(islice(waiting, batch_size)):
-            documents = [as_document(text, number) for number, text in enumerate(batch)]
+        numbered = enumerate(texts)
+        while batch := list(islice(numbered, batch_size)):
+            warn_of_paths(text for _, text in batch)
+            documents = [as_document(text, number) for number, text in batch]
             pairs = self.score(documents, kinds=kinds)
             chosen = self.choose(pairs, top_k=top_k, threshold=threshold, kinds=kinds)
-            for document, predicted in zip(documents, chosen, strict=True):
-                yield Keyphrases(document["text"], predicted["phrases"], predicted["truncated"], predicted["warnings"])
+            for (_, text), document, predicted in zip(batch, documents, chosen, strict=True):
+                whole = given_text(text, document)
+                yield Keyphrases(whole, predicted["phrases"], predicted["truncated"], predicted["warnings"])
 
     def tag(self, documents: list[Document]) -> list[Tagged]:
         """Return the words and tags of each document."""
@@ -219,30 +241,23 @@ class KeyphrasePredictor:
         thresholds = self.thresholds
         if threshold is not None:
             minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
-        best = [(_best(present, top_k), _best(absent, top_k)) for present, absent in pairs]
-        return predict(best, thresholds=thresholds, minimum=minimum, kinds=self._wanted(kinds, top_k=top_k))
+        kinds = self._wanted(kinds, top_k=top_k, threshold=threshold)
+        return predict(pairs, thresholds=thresholds, minimum=minimum, most=top_k, kinds=kinds)
 
 
-_POSSIBLE = "batch_size must be at least 1, top_k at least 0, kinds of what was loaded:"
+_POSSIBLE = "batch_size must be a whole number from 1, top_k from 0, threshold finite, kinds of what was loaded:"
 
 
-def as_document(text: Text, number: int) -> Document:
-    """Return a text or record as a document for the networks.
-
-    A text is not changed, so that spans refer to it; a record is cleaned and composed as in the pipeline.
-    """
-    if isinstance(text, str):
-        title, abstract, whole = "", text, text
-    else:
-        title, abstract = (clean_text(text.get(name) or "") for name in ("title", "abstract"))
-        whole = compose(title, abstract)
-    return Document(id=str(number), title=title, abstract=abstract, text=whole, keyphrases=[], set="")
+def _is_count(value: Any, least: int) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
 
 
-def _best(scored: Scored, top_k: int | None) -> Scored:
-    if top_k is None:
-        return scored
-    return {**scored, "phrases": scored["phrases"][:top_k]}
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def _are_kinds(kinds: Any, possible: Sequence[Kind]) -> bool:
+    return isinstance(kinds, Collection) and not isinstance(kinds, str) and all(kind in possible for kind in kinds)
 
 
 def _nothing(document: Document) -> Generated:

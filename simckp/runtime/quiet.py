@@ -1,6 +1,8 @@
 """Suppress messages of libraries that do not concern users."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def quiet_transformers() -> None:
@@ -9,3 +11,18 @@ def quiet_transformers() -> None:
     if library is not None:
         library.utils.logging.set_verbosity_error()
         library.utils.logging.disable_progress_bar()
+
+
+@contextmanager
+def transformers_quiet() -> Iterator[None]:
+    """Suppress these messages within the block; afterwards, the user's own settings apply again."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    quiet_transformers()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

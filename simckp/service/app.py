@@ -8,14 +8,16 @@ from functools import partial
 from importlib import resources
 from typing import Any
 
-from fastapi import FastAPI, HTTPException
+from fastapi import Depends, FastAPI, HTTPException
 from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from simckp import __version__
-from simckp.prediction.predictor import KeyphrasePredictor, as_document
+from simckp.data.files import RepeatedNameError, parse_json
+from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.texts import as_document
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
 from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
@@ -86,7 +88,7 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
         meters.requests.labels(str(response.status_code)).inc()
         return response
 
-    @app.post("/predict", responses=_refusals(limits))
+    @app.post("/predict", responses=_refusals(limits), dependencies=[Depends(_refuse_repeated_names)])
     async def predict(request: Request) -> Answer:
         """Return the keyphrases of a document."""
         try:
@@ -141,7 +143,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
         ]
         answers.append(
             Answer(
-                text=document["text"],
+                text=document["text"] if request.text is None else request.text,
                 phrases=phrases,
                 truncated=predicted["truncated"],
                 warnings=predicted["warnings"],
@@ -161,6 +163,16 @@ def _refusals(limits: Limits) -> dict[int | str, dict[str, Any]]:
         503: "It would take too long.",
     }
     return {status: {"model": Problem, "description": cause} for status, cause in causes.items()}
+
+
+async def _refuse_repeated_names(request: HTTPRequest) -> None:
+    """Refuse a body with a name that stands twice: FastAPI would read only the last value."""
+    try:
+        parse_json(await request.body())
+    except RepeatedNameError as error:
+        raise HTTPException(422, f"body.{error.name}: stands twice; send it once") from error
+    except ValueError:
+        pass  # no JSON at all, which FastAPI refuses
 
 
 async def _say_what_is_wrong(_: HTTPRequest, error: Exception) -> Response:

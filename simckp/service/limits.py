@@ -31,7 +31,8 @@ class BodyLimit:
         except TimeoutError:
             await _refuse(send, 408, f"the body did not arrive within {self._seconds:g} s")
             return
-        if body is None:
+        if body is None:  # nobody reads this answer, but the layers around expect one, and it is counted
+            await _refuse(send, 499, "the client has closed the connection")
             return
         if len(body) > self._largest:
             await _refuse(send, 413, f"at most {self._largest} bytes are read")

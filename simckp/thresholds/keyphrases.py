@@ -28,6 +28,7 @@ def predict(
     *,
     thresholds: Mapping[str, Threshold],
     minimum: int,
+    most: int | None = None,
     kinds: Collection[str] = KINDS,
 ) -> list[Predicted]:
     """Choose the keyphrases of each document: above the threshold of their kind, at least the best ``minimum``.
@@ -36,17 +37,22 @@ def predict(
         pairs: Scored phrases of each document, best first: present, absent.
         thresholds: Of each kind.
         minimum: Predicted however low they score, if there are that many (the paper's best-five rule).
+        most: Maximum number that is predicted of each kind; None for any number.
         kinds: What is predicted; another kind has no phrases and no warnings.
 
     Returns:
         Present keyphrases before absent ones, each kind best first; warnings say why there are none, or which part
         of a document was not read.
     """
-    return [_predict_document(pair, thresholds, minimum, kinds) for pair in pairs]
+    return [_predict_document(pair, thresholds, minimum, most, kinds) for pair in pairs]
 
 
 def _predict_document(
-    pair: tuple[Scored, Scored], thresholds: Mapping[str, Threshold], minimum: int, kinds: Collection[str]
+    pair: tuple[Scored, Scored],
+    thresholds: Mapping[str, Threshold],
+    minimum: int,
+    most: int | None,
+    kinds: Collection[str],
 ) -> Predicted:
     chosen: list[PredictedPhrase] = []
     for scored in pair:
@@ -63,10 +69,14 @@ def _predict_document(
                 score=phrase["score"],
                 spans=phrase["spans"],
             )
-            for phrase in scored["phrases"][:count]
+            for phrase in scored["phrases"][:count][:most]
         ]
     truncated = any(scored["truncated"] for scored in pair)
-    return Predicted(id=pair[0]["id"], phrases=chosen, truncated=truncated, warnings=_warnings(*pair, kinds))
+    warnings = _warnings(*pair, kinds)
+    count = sum(len(scored["phrases"]) for scored in pair if scored["kind"] in kinds)
+    if count and not chosen:
+        warnings.append(f"none of {count} scored phrases was chosen: see threshold and top_k")
+    return Predicted(id=pair[0]["id"], phrases=chosen, truncated=truncated, warnings=warnings)
 
 
 def _warnings(present: Scored, absent: Scored, kinds: Collection[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The command: what it prints, writes, refuses and resumes, on a tiny model."""
 
 import csv
+import errno
 import json
 import os
 import subprocess
@@ -13,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from simckp import cli
 from simckp.commands import display
+from simckp.commands.output import open_output
 from simckp.data import datasets
 from simckp.errors import SimCKPError
-from simckp.prediction import outputs
 from simckp.prediction.predictor import KeyphrasePredictor
 from tests.prediction.test_predictor import TEXTS, make_folder
 
@@ -88,7 +89,12 @@ def test_parquet_goes_on_where_it_was_killed(model: Path, tmp_path: Path, monkey
     refused = call(*options)
     assert "unfinished run; go on with --resume" in str(refused.exception)
     other = call(*options, "--top-k", 3, "--resume")
-    assert "with another model or other options" in str(other.exception)
+    assert "with another model or other options (changed: top_k)" in str(other.exception)
+    thresholds = (model / "thresholds.json").read_text(encoding="utf-8")
+    (model / "thresholds.json").write_text(thresholds.replace("0.5", "0.6"), encoding="utf-8")
+    retrained = call(*options, "--resume")
+    (model / "thresholds.json").write_text(thresholds, encoding="utf-8")
+    assert "(changed: model); delete the folder to begin anew" in str(retrained.exception)
     calls[:] = [0, 0]
     fine(*options, "--resume")
     assert calls[2:] == [64, 22]  # not the first piece again
@@ -96,10 +102,94 @@ def test_parquet_goes_on_where_it_was_killed(model: Path, tmp_path: Path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["many.jsonl", "out.parquet"]
 
 
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test fails if it loads a model."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the model was loaded")
+
+    monkeypatch.setattr(KeyphrasePredictor, "__init__", refuse)
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_an_output_that_cannot_be_written_is_known_first(
+    model: Path, corpus: Path, tmp_path: Path, suffix: str
+) -> None:
+    folder = tmp_path / f"folder{suffix}"
+    folder.mkdir()
+    same = tmp_path / f"same{suffix}"
+    same.hardlink_to(corpus)
+    for output, message in (
+        (tmp_path / "none" / f"x{suffix}", "there is no folder"),
+        (folder, "is a folder; name a file in it"),
+        (same, "is an input as well; name another output"),
+    ):
+        done = call("predict", corpus, "--model", model, "-o", output)
+        assert isinstance(done.exception, SimCKPError)
+        assert f"{output}: {message}" in str(done.exception)
+    missing = call("predict", corpus, "--model", tmp_path / "no-model", "-o", tmp_path / f"x{suffix}")
+    assert "there is no such model folder" in str(missing.exception)
+    long = tmp_path / f"{'x' * 250}{suffix}"
+    assert isinstance(call("predict", corpus, "--model", model, "-o", long).exception, OSError)
+    assert len(corpus.read_text(encoding="utf-8").splitlines()) == len(TEXTS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", f"folder{suffix}", f"same{suffix}"]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_a_run_that_fails_leaves_nothing_or_says_what(
+    model: Path, corpus: Path, tmp_path: Path, suffix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = ("--model", model, "-o", tmp_path / f"out{suffix}", "--present-only")
+    with corpus.open("a", encoding="utf-8") as sink:
+        sink.write("{\n")
+    assert "corpus.jsonl:4: no valid JSON" in str(call("predict", corpus, *options).exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+    if suffix != ".parquet":
+        return
+    corpus.write_text('{"title": "graphs"}\n' * 70 + "{\n", encoding="utf-8")
+    call("predict", corpus, *options)
+    parts = tmp_path / "out.parquet.parts"
+    assert caplog.messages == [f"{parts}: what is finished is kept here; --resume goes on from it"]
+    (parts / "made-with.json").unlink()
+    other = call("predict", corpus, *options)
+    assert "holds no unfinished run, but its place is needed" in str(other.exception)
+
+
+def test_an_interrupted_run_leaves_no_part_of_a_file(
+    model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        assert (tmp_path / ".out.jsonl.partial").exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KeyphrasePredictor, "__call__", interrupted)
+    assert call("predict", corpus, "--model", model, "-o", tmp_path / "out.jsonl").exit_code != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    command = [sys.executable, "-m", "simckp.cli", "data", "list"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left on device") as caught, open_output(tmp_path / "x.jsonl"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.filename == tmp_path / "x.jsonl"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_table_in_colour_keeps_brackets(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = KeyphrasePredictor(model)(["the array a[red] of graphs"], kinds=["present"], top_k=50)
-    display.show_keyphrases([("[bold]x.txt", found[0])])
+    display.show_keyphrases([("[bold]x[/].txt", found[0])])
     printed = capsys.readouterr().out
+    assert "[bold]x[/].txt" in printed
     assert "graphs" in printed
     assert "occurrences" in printed
 
@@ -128,7 +218,13 @@ def test_standard_input_and_other_formats(model: Path) -> None:
         (["predict", "x.jsonl", "-o", "x.docx"], 2, "expected one of .jsonl, .csv, .parquet"),
         (["predict", "x.jsonl", "-o", "x.csv", "--resume"], 2, "only a Parquet output can be resumed"),
         (["predict", "x.jsonl", "--format", "pdf"], 2, "'pdf' is none of jsonl"),
-        (["predict", "x.jsonl", "--field", "body"], 2, "expected id=, title=, abstract= or keyphrases="),
+        (["predict", "x.jsonl", "--field", "body"], 2, "expected id=, title=, abstract= or keyphrases= and a name"),
+        (["predict", "x.jsonl", "--field", "title="], 2, "expected id=, title=, abstract= or keyphrases= and a name"),
+        (["predict", "x.jsonl", "--field", "id=a", "--field", "id=b"], 2, "'id' is named twice"),
+        (["predict", "x.jsonl", "--threshold", "nan"], 2, "nan is not a finite number"),
+        (["predict", "x.jsonl", "--threshold", "-inf"], 2, "-inf is not a finite number"),
+        (["serve", "--timeout", "inf"], 2, "inf is not a finite number"),
+        (["predict", "x" * 5000], 1, "File name too long"),
         (["predict", "nowhere.jsonl"], 1, "error: nowhere.jsonl: there is no such file or folder"),
     ],
 )
@@ -168,19 +264,14 @@ def test_inspect(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_as_a_process(model: Path, corpus: Path) -> None:
+    with corpus.open("a", encoding="utf-8") as sink:
+        sink.write('{"abstract": "\u6f22\u5b57 \u2192 graphs"}\n')
     command = [sys.executable, "-m", "simckp.cli", "predict", str(corpus), "--model", str(model), "--present-only"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
-    )
-    assert len(done.stdout.splitlines()) == 3
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, env=environment)
+    assert len(done.stdout.splitlines()) == 4
+    assert json.loads(done.stdout.splitlines()[3])["text"] == "\u6f22\u5b57 \u2192 graphs"
     assert done.stderr == ""  # no bar and no library's chatter in a pipe
-
-
-def test_identifiers(tmp_path: Path) -> None:
-    from simckp.documents.readers import RawDocument
-
-    raw = RawDocument(file=tmp_path / "a.csv", row=7, id=None, title="", abstract="", keyphrases=None)
-    assert outputs.identifier(raw) == "a.csv:7"
 
 
 def test_evaluate_scores_any_system(tmp_path: Path) -> None:
@@ -202,6 +293,26 @@ def test_evaluate_scores_any_system(tmp_path: Path) -> None:
     for name in ("simckp", "chan19", "kpg", "kpg_hard"):
         assert name in printed
     assert call("evaluate", gold, theirs, "--profile", "mine").exit_code == 2
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_what_predict_writes_is_what_evaluate_reads(model: Path, tmp_path: Path, suffix: str) -> None:
+    gold, out = tmp_path / "gold.jsonl", tmp_path / f"out{suffix}"
+    rows = [{"abstract": text, "keyphrases": ["tabu search"]} for text in TEXTS]  # without ids
+    gold.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"abstract": ""}]), encoding="utf-8")
+    fine("predict", gold, "--model", model, "-o", out)
+    found = json.loads(fine("evaluate", gold, out, "--profile", "simckp", "--json"))
+    assert found["simckp"]["set"]["documents"] == 4
+    assert found["simckp"]["present"]["R@M"] > 0
+
+
+def test_two_documents_of_one_id_are_not_predicted(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text(
+        '{"id": "a", "title": "x"}\n{"id": "b", "title": "x"}\n{"id": "a", "title": "y"}\n', encoding="utf-8"
+    )
+    done = call("predict", path, "--model", model, "--present-only")
+    assert "twice.jsonl:3:id: 'a' is the id of" in str(done.exception)
 
 
 def test_explain(model: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simckp.documents.formats import FORMATS
-from simckp.documents.readers import RawDocument, Reading, corpus_files, read_documents
+from simckp.documents.readers import RawDocument, Reading, corpus_files, identified, identifier, read_documents
 from simckp.documents.sources import STDIN
 from simckp.errors import InputError
 
@@ -84,6 +85,107 @@ def test_fields_are_mapped_by_name(tmp_path: Path) -> None:
     assert "expected the fields 'heading' and 'abstract'" in refusal(path, fields={"title": "heading"})
 
 
+@pytest.mark.parametrize(
+    ("record", "fields", "message"),
+    [
+        ({"ID": "1", "title": "a"}, {}, "mydata.jsonl:1:ID: unknown field; did you mean 'id'?"),
+        ({"Title": "a", "abstract": "b"}, {}, "mydata.jsonl:1:Title: unknown field; did you mean 'title'?"),
+        ({"title": "a", " Abstract ": "b"}, {}, "did you mean 'abstract'?"),
+        ({"title": "a", "KEYWORDS": "b"}, {}, "did you mean 'keywords'?"),
+        ({"headline": "a", "Abstract": "b"}, {"title": "headline"}, "did you mean 'abstract'?"),
+        ({"Headline": "a", "abstract": "b"}, {"title": "headline"}, "did you mean 'headline'?"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_refused(
+    tmp_path: Path, record: dict[str, str], fields: dict[str, str], message: str
+) -> None:
+    assert message in refusal(write(tmp_path, json.dumps(record)), fields=fields)
+
+
+def test_a_name_that_was_mapped_away_is_ignored(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"Title": "a", "title": "b", "ID": "c", "id": "d", "keywords": "e", "Keywords": "f"}')
+    (found,) = read(path, fields={"title": "Title", "id": "ID", "keyphrases": "Keywords"})
+    assert (found.id, found.title, found.keyphrases) == ("c", "a", "f")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"title": "a", "abstract": "b", "title": "c"}',
+        '{"title": "a", "other": [{"x": 1, "x": 2}]}',
+        '[{"title": "a", "title": "a"}]',
+    ],
+)
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path, line: str) -> None:
+    assert "stands twice in one object; keep one of them" in refusal(write(tmp_path, line, "a.json"))
+
+
+# Keyphrases in one text.
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "['graph colouring', 'tabu search']",
+        '["graph colouring"]',
+        "[graph colouring, tabu search]",
+        "('graph colouring', 'tabu search')",
+        " [] ",
+        "graph colouring, tabu search",
+        "graph colouring,tabu search",
+        "graph colouring | tabu search",
+        "graph colouring\ntabu search",
+    ],
+)
+def test_a_cell_with_another_separator_is_refused(tmp_path: Path, cell: str) -> None:
+    quoted = '"' + cell.replace('"', '""') + '"'
+    message = refusal(write(tmp_path, f"title,keywords\nT,{quoted}\n", "t.csv"))
+    assert "t.csv:2:keywords: expected keyphrases separated by ';', found" in message
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["1,2-dichloroethane", "N,N-dimethylformamide", "Bayes, Thomas;", "[Ru(bpy)3]2+;[Fe(CN)6]", "P(A|B)", "a;b, c", ""],
+)
+def test_commas_and_brackets_within_keyphrases(tmp_path: Path, cell: str) -> None:
+    (found,) = read(write(tmp_path, f'title,keywords\nT,"{cell}"\n', "t.csv"))
+    assert found.keyphrases == cell
+
+
+def test_a_list_as_text_is_refused_in_json_too_but_a_comma_is_not(tmp_path: Path) -> None:
+    record = {"title": "T", "keyword": "Bayes, Thomas"}  # KP20k has such keyphrases
+    assert read(write(tmp_path, json.dumps(record)))[0].keyphrases == "Bayes, Thomas"
+    assert "a list that was written as text" in refusal(write(tmp_path, json.dumps(record | {"keyword": "['a']"})))
+
+
+# Ids.
+
+
+def test_the_id_of_a_text_file_is_its_name_without_the_suffix(tmp_path: Path) -> None:
+    names = ["10.1145_3292500.txt", "2301.00123.txt", "2301.00456.TXT", "a.b.txt.gz"]
+    for name in names:
+        write(tmp_path, gzip.compress(b"x") if name.endswith(".gz") else b"x", name)
+    found = list(read_documents(corpus_files(tmp_path)))
+    assert [document.id for document in found] == ["10.1145_3292500", "2301.00123", "2301.00456", "a.b"]
+
+
+def test_ids_and_file_names_that_are_no_unicode(tmp_path: Path) -> None:
+    (found,) = read(write(tmp_path, '{"id": "x\\ud83d", "title": "a"}'))
+    assert found.id == "x\ufffd"
+    (found,) = read(write(tmp_path, "a", os.fsdecode(b"caf\xe9.txt")))
+    assert found.id == "caf\ufffd"
+    (found,) = read(write(tmp_path, '{"title": "a"}', os.fsdecode(b"caf\xe9.jsonl")))
+    assert identifier(found) == "caf\ufffd.jsonl:1"
+
+
+def test_documents_without_an_id_get_one_and_no_id_stands_twice(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"id": "a", "title": "x"}\n{"title": "y"}\n{"id": "a", "title": "z"}\n')
+    documents = identified(read(path))
+    assert [next(documents).id, next(documents).id] == ["a", "mydata.jsonl:2"]
+    with pytest.raises(InputError, match=r"mydata\.jsonl:3:id: 'a' is the id of .*mydata\.jsonl:1 as well"):
+        next(documents)
+
+
 # Encodings and line ends (c24, c28).
 
 
@@ -119,6 +221,31 @@ def test_other_encodings(tmp_path: Path) -> None:
     assert [document.title for document in read(path, encoding="utf-16")] == ["Ωmega", "b"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32-le"])
+def test_the_byte_order_mark_of_any_encoding_is_no_text(tmp_path: Path, encoding: str) -> None:
+    mark = "" if encoding == "utf-16" else "\ufeff"  # Python writes that of utf-16 itself
+    path = write(tmp_path, f"{mark}id,title\n7,Ωmega\n".encode(encoding), "t.csv")
+    assert [(document.id, document.title) for document in read(path, encoding=encoding)] == [("7", "Ωmega")]
+
+
+@pytest.mark.parametrize(("written", "named"), [("utf-16-le", "utf-8"), ("utf-16-be", "utf-8"), ("utf-32-le", "utf-8")])
+def test_text_of_another_encoding_is_refused(tmp_path: Path, written: str, named: str) -> None:
+    assert "rather UTF-16" in refusal(write(tmp_path, "A note.".encode(written), "a.txt"), encoding=named)
+
+
+def test_the_wrong_byte_order_is_refused(tmp_path: Path) -> None:
+    message = refusal(write(tmp_path, "\ufeffA note.".encode("utf-16-le"), "a.txt"), encoding="utf-16-be")
+    assert "no utf-16-be, rather UTF-16" in message
+    (found,) = read(write(tmp_path, b"a\0bc note", "b.txt"))  # a NUL in a text is no reason
+    assert found.abstract == "a\0bc note"
+
+
+@pytest.mark.parametrize("name", ["base64", "rot13", "undefined", "idna", "utf-9", "", "a\0b"])
+def test_what_is_no_encoding_is_refused(tmp_path: Path, name: str) -> None:
+    message = refusal(write(tmp_path, b"a\xff.b", "a.txt"), encoding=name)
+    assert "there is no encoding" in message or f"no {name}" in message
+
+
 # Formats.
 
 
@@ -138,6 +265,11 @@ def test_tables_keep_line_ends_quotes_and_long_fields(tmp_path: Path) -> None:
         ("title,abstract\na,b\nc\n", "t.csv:3: expected 2 fields as in the header, found 1"),
         ('title,abstract\na,"b\n', "t.csv:2: no valid table: unexpected end of data"),
         ("title,title\na,b\n", "t.csv:1:title: stands twice in the header"),
+        ("id;title;keywords\n1;T;a, b\n", "t.csv:1: the header looks ;-separated; the format csv has commas"),
+        ('"id";"title"\n"1";"T"\n', "t.csv:1: the header looks ;-separated"),
+        ("id;title;keywords, free\n1;T;a\n", "t.csv:1: the header looks ;-separated"),
+        ("id\ttitle\n1\tT\n", "t.csv:1: the header looks tab-separated"),
+        ("sep=;\nid;title\n", "t.csv:1: the header looks ;-separated"),
         ("headline,body\na,b\n", "t.csv:2: expected the fields 'title' and 'abstract', found body, headline"),
     ],
 )
@@ -156,11 +288,23 @@ def test_json_arrays_and_json_lines_that_are_called_json(tmp_path: Path) -> None
     assert "d.json: no valid JSON" in refusal(write(tmp_path, '[{"title": "a"}', "d.json"))
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@pytest.mark.parametrize("indented", ['{\n "title": "a"\n}\n', '{\n "data": [\n  {"title": "a"}\n ]\n}'])
+def test_json_over_several_lines_is_refused_with_the_way_out(tmp_path: Path, name: str, indented: str) -> None:
+    for text in (indented, indented + indented):
+        message = refusal(write(tmp_path, text, name))
+        assert f"{name}:1: no valid JSON: the value does not end in this line; put each record into one line" in message
+        assert "or all into one JSON array" in message
+
+
 def test_parquet(tmp_path: Path) -> None:
     table = pa.table({"id": [7, None], "title": ["a", None], "abstract": ["b", "c"], "keywords": [["x", "y"], None]})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=1)
     found = read(tmp_path / "a.parquet")
     assert [(d.id, d.title, d.keyphrases) for d in found] == [("7", "a", ["x", "y"]), (None, "", None)]
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["title", "title"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    assert "twice.parquet:title: stands twice among the columns" in refusal(tmp_path / "twice.parquet")
     pq.write_table(pa.table({"title": [b"a"]}), tmp_path / "b.parquet")
     assert "b.parquet:1:title: expected text, found bytes" in refusal(tmp_path / "b.parquet")
     assert "no readable Parquet" in refusal(write(tmp_path, "nothing of the kind", "c.parquet"))

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from simckp.documents.readers import read_documents
 from simckp.errors import InputError
 from simckp.evaluation.evaluator import Evaluator
-from simckp.evaluation.external import paired_with_gold, read_predictions
+from simckp.evaluation.external import gold_documents, paired_with_gold, read_predictions
 from tests.conftest import make_document
 
 DOCUMENTS = [
@@ -40,6 +41,39 @@ def test_every_shape_gives_the_same_score(tmp_path: Path, record: dict[str, Any]
     # Present: document a has all of one; document 2 has no present gold. Absent: all of one, none of one.
     assert (metrics["present"]["R@M"], metrics["present"]["P@M"]) == (1.0, 1.0)
     assert (metrics["absent"]["R@M"], metrics["absent"]["documents"]) == (0.5, 2)
+
+
+def test_a_table_has_a_row_a_phrase(tmp_path: Path) -> None:
+    path = tmp_path / "ours.csv"
+    path.write_text(
+        "id,rank,kind,phrase,score,spans\na,1,present,tabu search,0.9,0-11\na,2,absent,metaheuristics,0.5,\n2,0,,,,\n",
+        encoding="utf-8",
+    )
+    found = read_predictions(path)
+    assert found == {
+        "a": {"present": ["tabu search"], "absent": ["metaheuristics"]},
+        "2": {"present": [], "absent": []},
+    }
+    path.write_text("id,phrase\na,tabu search\n", encoding="utf-8")
+    assert read_predictions(path) == {"a": {"present": ["tabu search"], "absent": ["tabu search"]}}
+    path.write_text("id,keyphrases\na,tabu search;x\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"ours\.csv:2:keyphrases: .* \(a table has one phrase a row, under 'phrase'\)"
+    ):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    "gold", [[["graph colouring", "graph coloring"], ["tabu search"]], ["x", ["y"]], [None], [7], [{"phrase": "x"}]]
+)
+def test_gold_that_is_no_text_is_not_left_out_of_a_score(tmp_path: Path, gold: list[Any]) -> None:
+    path = write(
+        tmp_path, {"id": "a", "title": "T", "keyphrases": ["x"]}, {"id": "b", "title": "T", "keyphrases": gold}
+    )
+    documents = gold_documents(read_documents([path]))
+    assert next(documents)["keyphrases"] == ["x"]
+    with pytest.raises(InputError, match=r"theirs\.jsonl:2:keyphrases: expected texts, found "):
+        next(documents)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,17 @@
 """The predictor on tiny networks: spans, options, streams, batches, folders of strangers."""
 
 import json
+import warnings
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
+import transformers
 
 import simckp
 from simckp.errors import SimCKPError
@@ -162,10 +167,112 @@ def test_a_long_text_is_read_to_its_end(predictor: KeyphrasePredictor) -> None:
     assert "quantum annealing" in [surface for surface, _ in phrases(found, "present")]
 
 
-def test_impossible_options(predictor: KeyphrasePredictor) -> None:
-    for options in ({"batch_size": 0}, {"top_k": -1}, {"kinds": ["future"]}):
-        with pytest.raises(SimCKPError, match="kinds of what was loaded: present and absent"):
-            predictor(TEXTS, **options)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 0},
+        {"batch_size": 2.5},
+        {"batch_size": True},
+        {"top_k": -1},
+        {"top_k": "3"},
+        {"threshold": float("nan")},
+        {"threshold": float("inf")},
+        {"threshold": "0.5"},
+        {"kinds": ["future"]},
+        {"kinds": "present"},
+        {"kinds": 3},
+    ],
+)
+def test_impossible_options(predictor: KeyphrasePredictor, options: dict[str, Any]) -> None:
+    with pytest.raises(SimCKPError, match="kinds of what was loaded: present and absent"):
+        predictor(TEXTS, **options)
+
+
+def test_options_of_numpy(predictor: KeyphrasePredictor) -> None:
+    given = predictor(TEXTS, batch_size=np.int64(2), top_k=np.int64(1), threshold=np.float32(0.5))
+    assert [found.phrases for found in given] == [
+        found.phrases for found in predictor(TEXTS, batch_size=2, top_k=1, threshold=0.5)
+    ]
+
+
+def test_nothing_chosen_is_not_said_to_be_nothing_found(predictor: KeyphrasePredictor) -> None:
+    count = len(predictor(TEXTS[0], top_k=1000, kinds=["present"]).phrases)
+    for found in (
+        predictor(TEXTS[0], kinds=["present"], top_k=0),
+        predictor(TEXTS[0], kinds=["present"], threshold=2.0),
+    ):
+        assert found.phrases == []
+        assert found.warnings == [f"none of {count} scored phrases was chosen: see threshold and top_k"]
+
+
+class Note(str, Enum):  # noqa: UP042
+    """A string whose ``str()`` is not its text."""
+
+    TEXT = TEXTS[0]
+
+
+@pytest.mark.parametrize(
+    "texts", [np.array([TEXTS[0]]), [np.str_(TEXTS[0])], [Note.TEXT], pd.Series([TEXTS[0]], index=["x"]), (TEXTS[0],)]
+)
+def test_texts_of_other_types(predictor: KeyphrasePredictor, texts: Any) -> None:
+    (found,) = predictor(texts, kinds=["present"])
+    assert type(found.text) is str
+    assert found == predictor(TEXTS[0], kinds=["present"])
+    record = {"title": np.str_("On graphs"), "abstract": next(iter(texts)), "year": 2023, "id": np.int64(3)}
+    assert predictor(record, kinds=["present"]) == predictor(
+        {"title": "On graphs", "abstract": TEXTS[0]}, kinds=["present"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["fine", None], "texts[1]: expected a text or a record, found None"),
+        (["fine", float("nan")], "texts[1]: expected a text or a record, found NaN (a missing value)"),
+        (["fine", pd.NA], "texts[1]: expected a text or a record, found NAType"),
+        (["fine", b"bytes"], "texts[1]: expected a text or a record, found bytes"),
+        ([["a", "b"]], "texts[0]: expected a text or a record, found list"),
+        (np.array([["a", "b"]]), "texts[0]: expected a text or a record, found ndarray"),
+        ([{"title": "a", "abstract": float("nan")}], "texts[0]:abstract: expected text, found NaN (a missing value)"),
+        ([{"title": b"a"}], "texts[0]:title: expected text, found bytes"),
+        ({"title": ["a", "b"]}, "texts[0]:title: expected text, found list"),
+        ({"text": "a"}, "texts[0]: expected the fields 'title' and 'abstract', found text"),
+        ({"Title": "a", "body": "b"}, "texts[0]: expected the fields 'title' and 'abstract', found Title, body"),
+        ({"Title": "a", "abstract": "b"}, "texts[0]:Title: unknown field; did you mean 'title'?"),
+        ({}, "texts[0]: expected the fields 'title' and 'abstract', found none"),
+        (b"bytes", "texts: expected texts or records, found bytes"),
+        (None, "texts: expected texts or records, found None"),
+        (np.array("a"), "texts: expected texts or records, found ndarray"),
+        (Path("a.txt"), "texts: expected texts or records, found PosixPath"),
+        (pd.DataFrame({"title": ["a"]}), "found a DataFrame; give one column of texts, or the rows as records"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_its_place(predictor: KeyphrasePredictor, texts: Any, message: str) -> None:
+    with pytest.raises(SimCKPError) as caught:
+        predictor(texts, batch_size=1, kinds=["present"])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("sign", ["\0", "\x1b", "\ud800"])
+def test_no_control_character_or_surrogate_is_in_a_phrase(predictor: KeyphrasePredictor, sign: str) -> None:
+    text = f"{sign}Tabu{sign} search for {sign}graph colouring{sign}"
+    found = predictor(text, top_k=50, kinds=["present"])
+    assert found.text == text
+    assert not any(sign in phrase["surface"] for phrase in found.phrases)
+    spans = [span for phrase in found.phrases if phrase["surface"] == "graph colouring" for span in phrase["spans"]]
+    assert [text[span["start"] : span["end"]] for span in spans] == ["graph colouring"] * (sign != "\ud800")
+    assert predictor(sign, kinds=["present"]).phrases == []
+
+
+def test_the_name_of_a_file_is_a_text_with_a_warning(predictor: KeyphrasePredictor, tmp_path: Path) -> None:
+    path = tmp_path / "note.txt"
+    path.write_text("On graphs.", encoding="utf-8")
+    with pytest.warns(UserWarning, match=r"note\.txt' is a file; its name is read as the text"):
+        found = predictor([str(path)], kinds=["present"])[0]
+    assert found.text == str(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predictor([TEXTS[0], "x" * 100_000, "a\0b", "", "\ud800"], kinds=["present"])
 
 
 @pytest.mark.parametrize(("method", "reranking"), [("generation", "none"), ("sequence_labelling", "contrastive")])
@@ -181,6 +288,16 @@ def test_a_folder_is_copied_and_read_again(predictor: KeyphrasePredictor, tmp_pa
     assert {path.suffix for path in files} <= {".json", ".safetensors", ".txt", ".jinja", ".md"}
     again = simckp.KeyphrasePredictor.from_pretrained(tmp_path / "copy")
     assert same(phrases(again(TEXTS[0]), "present"), phrases(predictor(TEXTS[0]), "present"))
+
+
+def test_a_copy_that_cannot_be_written(predictor: KeyphrasePredictor, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SimCKPError, match="file: the model cannot be written there"):
+        predictor.save_pretrained(tmp_path / "file")
+    predictor.save_pretrained(tmp_path / "copy")
+    copied = KeyphrasePredictor(tmp_path / "copy")
+    copied.save_pretrained(tmp_path / "copy")  # nothing to do
+    assert copied(TEXTS[0]) == KeyphrasePredictor(tmp_path / "copy")(TEXTS[0])
 
 
 def test_folders_that_are_no_model(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,3 +318,20 @@ def test_folders_that_are_no_model(tmp_path: Path, tiny_bert: Path, monkeypatch:
         KeyphrasePredictor.from_pretrained("no/such-model-of-ours")
     with pytest.raises(AttributeError):
         simckp.Anything  # noqa: B018
+
+
+def test_loading_says_nothing_and_leaves_the_settings_of_transformers(
+    predictor: KeyphrasePredictor, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    predictor.save_pretrained(tmp_path / "copy")
+    logging = transformers.utils.logging
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_info()
+    logging.enable_progress_bar()
+    try:
+        KeyphrasePredictor.from_pretrained(tmp_path / "copy")
+        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.INFO, True)
+    finally:
+        logging.set_verbosity(before[0])
+        (logging.enable_progress_bar if before[1] else logging.disable_progress_bar)()
+    assert capfd.readouterr() == ("", "")

@@ -61,6 +61,8 @@ def test_options(address: str) -> None:
         (b'{"text": "a", "top_k": -1}', 422, "body.top_k"),
         (b'{"text": "a", "threshold": NaN}', 422, "body.threshold"),
         (b'{"text": "a", "colour": 1}', 422, "body.colour"),
+        (b'{"text": "a", "text": "b"}', 422, "body.text: stands twice; send it once"),
+        (b'{"title": "a", "abstract": "b", "title": "c"}', 422, "body.title: stands twice"),
         (b'{"text": ' + b"[" * 50_000, 400, "error parsing the body"),
         (b'{"text": "' + b"a" * 1_000_001, 413, "1000000 bytes"),
     ],
@@ -79,6 +81,31 @@ def test_strange_texts(address: str, text: str) -> None:
     response = ask(address, text=text)
     assert response.status_code == 200, response.text
     assert response.json()["text"] == text
+
+
+def test_no_nul_is_in_a_phrase(address: str) -> None:
+    text = "Tabu\0 search for \0graph colouring"
+    answer = ask(address, text=text, every_score=True, kinds=["present"]).json()
+    assert answer["text"] == text
+    phrases = {phrase["phrase"]: phrase["spans"] for phrase in answer["phrases"]}
+    assert {"Tabu search", "graph colouring"} <= set(phrases)
+    assert not any("\0" in phrase for phrase in phrases)
+    (span,) = phrases["graph colouring"]
+    assert text[span["start"] : span["end"]] == "graph colouring"
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"text": "A note on tabu search of graphs."}' + b" " * 10])
+def test_a_client_that_leaves_is_no_error(model: Path, body: bytes) -> None:
+    with served(model) as address:  # and its log has no traceback
+        host, port = address.removeprefix("http://").split(":")
+        for length in (len(body), len(body) + 100):
+            with socket.create_connection((host, int(port)), timeout=20) as connection:
+                head = (
+                    f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}"
+                )
+                connection.sendall(head.encode() + b"\r\n\r\n" + body)
+        assert ask(address, text=TEXTS[0]).status_code == 200
+        assert 'status="499"' in httpx.get(f"{address}/metrics").text
 
 
 def test_a_body_in_pieces_is_counted_too(address: str) -> None:
