@@ -3,7 +3,8 @@
 import logging
 
 from pipeline.runner import Stage, progress, run
-from simckp.params import NEIGHBOURS, TRAIN
+from simckp.data.records import NEIGHBOURS
+from simckp.params import TRAIN
 from simckp.retrieval.memory import KeyphraseMemory
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipeline.runner import Stage, run
 from simckp.data.files import write_json
-from simckp.params import NEIGHBOURS
+from simckp.data.records import NEIGHBOURS
 from simckp.prediction.model_card import model_card
 from simckp.prediction.model_folder import EXTRACTOR, MEMORY, RERANKER, PredictorSettings, write_model_settings
 from simckp.runtime.provenance import IN_MODEL, trace_running

@@ -24,7 +24,6 @@ TextPooling = Literal["first", "mean", "max"]
 PhrasePooling = Literal["sum", "mean", "max", "logsumexp"]
 
 TRAIN, VALID = "train", "valid"
-BEAMS, NEIGHBOURS = "beams", "neighbours"  # sources of absent keyphrases
 # Sections that change no result, or only what is shown of it.
 WITHOUT_EFFECT = ("report", "execution", "baselines", "shard_rows")
 
@@ -312,8 +311,8 @@ class Params(Section):
             raise ValueError(f"evaluated: must list {VALID!r}, on which thresholds are calibrated")
         if odd := [name for name in self.corpora if not name.replace("_", "").isalnum() or not name.isascii()]:
             raise ValueError(f"corpora: the name {odd[0]!r} may only have letters, digits and '_'")
-        if self.extractor.method == "generation" and BEAMS not in self.generation.sources:
-            raise ValueError(f"generation.sources must have {BEAMS!r} if extractor.method is generation")
+        if self.extractor.method == "generation" and "beams" not in self.generation.sources:
+            raise ValueError("generation.sources must have 'beams' if extractor.method is generation")
         for name, stage in (("extractor", self.extractor), ("reranker", self.reranker)):
             if stage.batch_size % self.execution.training_processes:
                 size, processes = stage.batch_size, self.execution.training_processes

@@ -31,6 +31,8 @@ STAGES = [
     "tag",
     "mine",
     "train_extractor",
+    "index",
+    "retrieve",
     "overgenerate",
     "train_reranker",
     "score",

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from ruamel.yaml import YAML
 
+from simckp.data.records import Source
 from simckp.errors import ParameterError
-from simckp.params import parse_params, read_params
+from simckp.params import Generation, parse_params, read_params
 from tests.conftest import REPOSITORY
 
 
@@ -93,3 +94,8 @@ def test_scientific_notation_of_dvc_is_a_number(tree: Any, tmp_path: Path) -> No
     text = (REPOSITORY / "params.yaml").read_text(encoding="utf-8")
     path.write_text(text.replace("lambda: 1.0 ", "lambda: 3e-05 "), encoding="utf-8")
     assert read_params(path).lambda_ == 3e-5
+
+
+def test_the_sources_are_those_of_the_rows() -> None:
+    (sources,) = get_args(Generation.model_fields["sources"].annotation)
+    assert get_args(sources) == get_args(Source)

@@ -14,6 +14,9 @@ NAME_KEY, VERSION_KEY = b"simckp.schema", b"simckp.version"
 
 Kind = Literal["present", "absent"]
 KINDS: tuple[Kind, ...] = ("present", "absent")
+Source = Literal["beams", "neighbours"]  # of absent keyphrases
+BEAMS: Source = "beams"
+NEIGHBOURS: Source = "neighbours"
 Int32 = Annotated[int, pa.int32()]
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simckp.data.records import KINDS, Document, DocumentMetrics, Generated, Kind, Predicted
+from simckp.data.records import BEAMS, KINDS, NEIGHBOURS, Document, DocumentMetrics, Generated, Kind, Predicted
 from simckp.evaluation.bootstrap import corpus_metrics, mean_interval
 from simckp.evaluation.matching import DocumentScore, prepare, score_prepared
 from simckp.evaluation.profiles import PROFILES
-from simckp.params import BEAMS, NEIGHBOURS
 from simckp.retrieval.fusion import fused
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 

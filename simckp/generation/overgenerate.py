@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from simckp.data.records import Document, Generated, GeneratedPhrase
+from simckp.data.records import BEAMS, Document, Generated, GeneratedPhrase
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.generation.beam_search import Search, Sequence, beam_search
@@ -19,7 +19,7 @@ from simckp.generation.decoder import step_decoder
 from simckp.networks.backbones import best_device, refuse_for_other_backbones
 from simckp.networks.batches import by_length, pad
 from simckp.networks.tokenization import EncodedText, Tokenizer
-from simckp.params import BEAMS, Generation
+from simckp.params import Generation
 from simckp.runtime.cancellation import go_on
 from simckp.text import (
     StemmedText,

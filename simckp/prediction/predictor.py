@@ -13,11 +13,21 @@ from typing import Any
 
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import load_tagger, tagged_documents
-from simckp.data.records import KINDS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored, Tagged
+from simckp.data.records import (
+    BEAMS,
+    KINDS,
+    NEIGHBOURS,
+    Document,
+    Generated,
+    Kind,
+    Predicted,
+    PredictedPhrase,
+    Scored,
+    Tagged,
+)
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
 from simckp.networks.settings import read_settings
-from simckp.params import BEAMS, NEIGHBOURS
 from simckp.prediction.model_folder import (
     EXTRACTOR,
     MEMORY,

@@ -36,7 +36,7 @@ def rows(folder: Path, name: str, *parts: str) -> list[Any]:
 @pytest.mark.timeout(600)
 def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path, str]) -> None:
     folder, output = project
-    assert len(stages_run(output)) == 32
+    assert len(stages_run(output)) == 36
     for set_name, raw in (("train", 16), ("valid", 8), ("sample", 6)):
         documents = rows(folder, "documents", set_name)
         lost = [row for row in rows(folder, "dropped", set_name) if row["what"] == "document"]
@@ -45,6 +45,8 @@ def test_every_stage_ran_and_every_document_is_accounted_for(project: tuple[Path
         for name in ("tagged", "candidates"):
             assert [row["id"] for row in rows(folder, name, set_name)] == ids
         assert [row["id"] for row in rows(folder, "generations", "13", set_name)] == ids
+        retrieved = datasets.read_dataset(folder / "data/neighbours" / set_name, name="generations")
+        assert [row["id"] for row in retrieved] == ids
     for set_name in ("valid", "sample"):
         ids = [row["id"] for row in rows(folder, "documents", set_name)]
         assert [row["id"] for row in rows(folder, "predictions", "13", set_name)] == ids
@@ -262,7 +264,7 @@ def test_a_run_with_kills_equals_an_undisturbed_one(project: tuple[Path, str], t
     kill_when(other, ".scratch/overgenerate/13-train/*/piece-000001.parquet")
     output = run(other, "dvc", "repro")
     assert "goes on from" in output
-    datasets = [f"data/{name}" for name in (*BEFORE_TRAINING, "generations", "scores", "predictions")]
+    datasets = [f"data/{name}" for name in (*BEFORE_TRAINING, "generations", "neighbours", "scores", "predictions")]
     assert files(other, datasets) == files(folder, datasets)
     assert files(other, ["metrics"]) == files(folder, ["metrics"])
 

@@ -10,8 +10,9 @@ from tests.pipeline.project import run
 
 TEXT = {"ingest", "deduplicate", "tag", "mine"}
 LEARN = {"train_extractor", "overgenerate", "train_reranker"}
+RECALL = {"index", "retrieve"}
 SELECT = {"compare_thresholds", "predict", "evaluate_baseline"}
-ALL_BUT_PARAMETERS = {*TEXT, *LEARN, *SELECT, "score", "calibrate", "evaluate", "baseline"}
+ALL_BUT_PARAMETERS = {*TEXT, *LEARN, *RECALL, *SELECT, "score", "calibrate", "evaluate", "baseline"}
 REPORTS = {"package", "visualise", "ablations", "report"}
 # The first line of each file gets a comment.
 EXPECTED = {
@@ -37,6 +38,8 @@ EXPECTED = {
     "simckp/extraction/extractor.py": {"train_extractor", "overgenerate", "score", "visualise"},
     "simckp/extraction/training.py": {"train_extractor"},
     "simckp/generation/beam_search.py": {"overgenerate"},
+    "simckp/retrieval/memory.py": RECALL,
+    "simckp/retrieval/fusion.py": {"train_reranker", "score", "evaluate", "evaluate_baseline", "visualise"},
     "simckp/reranking/reranker.py": {"train_reranker", "score", "visualise"},
     "simckp/reranking/training.py": {"train_reranker"},
     "simckp/thresholds/keyphrases.py": {*SELECT, "visualise"},
