@@ -1,6 +1,7 @@
 """The predictor on tiny networks: spans, options, streams, batches, folders of strangers."""
 
 import json
+import shutil
 import warnings
 from collections.abc import Iterator
 from enum import Enum
@@ -20,8 +21,9 @@ from simckp.params import Generation, Mining, Retrieval, Selection, Tagger, Wind
 from simckp.prediction.model_folder import PredictorSettings, write_model_settings
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.reranking.reranker import BeamOrder, new_reranker
+from simckp.retrieval.memory import KeyphraseMemory
 from simckp.thresholds.calibration import same_for_all
-from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document
 
 TEXTS = [
     "A short note on tabu search.",
@@ -335,3 +337,40 @@ def test_loading_says_nothing_and_leaves_the_settings_of_transformers(
         logging.set_verbosity(before[0])
         (logging.enable_progress_bar if before[1] else logging.disable_progress_bar)()
     assert capfd.readouterr() == ("", "")
+
+
+def with_memory(folder: Path, *sources: str) -> Path:
+    """Give a model folder the sources of absent keyphrases, and a memory of two documents."""
+    settings = SETTINGS.model_copy(
+        update={"generation": SETTINGS.generation.model_copy(update={"sources": list(sources)})}
+    )
+    write_model_settings(folder, settings, [same_for_all(kind, -2.0) for kind in ("present", "absent")])
+    training = [
+        make_document("sparse graphs and colouring", ["graph theory", "sparse graphs"], identifier="a"),
+        make_document("neural networks", ["deep learning"], identifier="b"),
+    ]
+    KeyphraseMemory.of(training).save(folder / "memory")
+    return folder
+
+
+def test_absent_keyphrases_come_from_neighbours_too(
+    tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = with_memory(make_folder(tmp_path, tiny_bert), "neighbours")
+    text = "We study sparse graphs."
+    alone = KeyphrasePredictor.from_pretrained(folder)(text)
+    assert [surface for surface, _ in phrases(alone, "absent")] == ["graph theory"]  # "sparse graphs" is in the text
+    with_memory(folder, "beams", "neighbours")
+    both = {surface for surface, _ in phrases(KeyphrasePredictor.from_pretrained(folder)(text), "absent")}
+    with_memory(folder, "beams")
+    beams = {surface for surface, _ in phrases(KeyphrasePredictor.from_pretrained(folder)(text), "absent")}
+    assert both == {*beams, "graph theory"}
+    assert KeyphrasePredictor.from_pretrained(folder)("?!").phrases == []
+    # A folder that lost its memory says so once and goes on with the decoder.
+    with_memory(folder, "beams", "neighbours")
+    shutil.rmtree(folder / "memory")
+    predictor = KeyphrasePredictor.from_pretrained(folder)
+    caplog.clear()
+    assert [{surface for surface, _ in phrases(predictor(text), "absent")} for _ in range(2)] == [beams, beams]
+    (warning,) = [record.message for record in caplog.records if "memory" in record.message]
+    assert "absent keyphrases come from the decoder alone" in warning
