@@ -182,7 +182,7 @@ class Generation(Section):
     ``int8`` is for the CPU, ``bfloat16`` for a GPU.
     """
 
-    sources: Annotated[list[Literal["beams", "neighbours"]], Field(min_length=1)]
+    sources: Annotated[tuple[Literal["beams", "neighbours"], ...], Field(min_length=1)]  # hashable
     beams: Annotated[int, Field(ge=1, le=500)]
     max_new_tokens: Positive
     no_repeat_ngram: Annotated[int, Field(ge=0)]

@@ -97,5 +97,6 @@ def test_scientific_notation_of_dvc_is_a_number(tree: Any, tmp_path: Path) -> No
 
 
 def test_the_sources_are_those_of_the_rows() -> None:
-    (sources,) = get_args(Generation.model_fields["sources"].annotation)
+    sources, _ = get_args(Generation.model_fields["sources"].annotation)
     assert get_args(sources) == get_args(Source)
+    assert hash(read_params(REPOSITORY / "params.yaml").generation)  # networks are cached by it

@@ -341,9 +341,7 @@ def test_loading_says_nothing_and_leaves_the_settings_of_transformers(
 
 def with_memory(folder: Path, *sources: str) -> Path:
     """Give a model folder the sources of absent keyphrases, and a memory of two documents."""
-    settings = SETTINGS.model_copy(
-        update={"generation": SETTINGS.generation.model_copy(update={"sources": list(sources)})}
-    )
+    settings = SETTINGS.model_copy(update={"generation": SETTINGS.generation.model_copy(update={"sources": sources})})
     write_model_settings(folder, settings, [same_for_all(kind, -2.0) for kind in ("present", "absent")])
     training = [
         make_document("sparse graphs and colouring", ["graph theory", "sparse graphs"], identifier="a"),
