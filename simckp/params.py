@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -159,6 +159,11 @@ class ExtractorParams(Optimisation, ExtractorSettings):
     documents: Literal["all", "with_absent"]
 
 
+def _tuple(value: Any) -> Any:
+    """Return a list of YAML as a tuple: sections are hashable, since trained networks are cached by them."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 class Retrieval(Section):
     """Keyphrases of similar training documents: how many ``neighbours``, and how many absent ``phrases`` of them.
 
@@ -182,7 +187,7 @@ class Generation(Section):
     ``int8`` is for the CPU, ``bfloat16`` for a GPU.
     """
 
-    sources: Annotated[tuple[Literal["beams", "neighbours"], ...], Field(min_length=1)]  # hashable
+    sources: Annotated[tuple[Literal["beams", "neighbours"], ...], BeforeValidator(_tuple), Field(min_length=1)]
     beams: Annotated[int, Field(ge=1, le=500)]
     max_new_tokens: Positive
     no_repeat_ngram: Annotated[int, Field(ge=0)]
