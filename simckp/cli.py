@@ -162,9 +162,12 @@ def explain(
     from simckp.prediction.predictor import KeyphrasePredictor
 
     quiet_transformers()
-    raw = next(given_documents(source, format, field, encoding), None)
+    raws = given_documents(source, format, field, encoding)
+    raw = next(raws, None)
     if raw is None:
         raise SimCKPError(f"{source}: there is no document in it")
+    if next(raws, None) is not None:
+        typer.echo(f"{source}: only the first of its documents is explained", err=True)
     predictor = KeyphrasePredictor.from_pretrained(model)
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):

@@ -329,6 +329,13 @@ def test_explain(model: Path, tmp_path: Path) -> None:
     assert "'of' (IN) may not start a phrase" in asked
     assert "no present candidate" in asked
     assert "does not stand in the text" in asked
+    two = call("explain", path, "--model", model, "--format", "lines")
+    assert "only the first" not in two.stderr
+    path.write_text("We study tabu search.\nWe study graphs.", encoding="utf-8")
+    assert (
+        "only the first of its documents is explained"
+        in call("explain", path, "--model", model, "--format", "lines").stderr
+    )
 
 
 def loaded(*arguments: Any) -> set[str]:
