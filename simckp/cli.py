@@ -15,7 +15,6 @@ from rich.table import Table
 from simckp.commands import data
 from simckp.commands.display import provenance_tree, show_keyphrases
 from simckp.commands.options import (
-    DEFAULT_MODEL,
     DocumentsPath,
     Encoding,
     Fields,
@@ -23,7 +22,6 @@ from simckp.commands.options import (
     Model,
     finite,
     given_documents,
-    named_model,
 )
 from simckp.commands.output import check_output, discard_output, open_output, write_utf8
 from simckp.data.records import KINDS, Kind
@@ -32,6 +30,7 @@ from simckp.errors import SimCKPError
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.external import gold_documents, paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
+from simckp.prediction import DEFAULT_MODEL
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
 from simckp.runtime.threads import wait_politely
@@ -74,7 +73,7 @@ def predict(
         raise typer.BadParameter("only a Parquet output can be resumed", param_hint="--resume")
     raws = identified(given_documents(source, format, field, encoding))
     check_output(output, corpus_files(source, chosen=format))
-    folder = find_model(named_model(model))
+    folder = find_model(model)
     kinds: Sequence[Kind] = ("present",) if present_only else KINDS
     options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
     quiet_transformers()
@@ -163,10 +162,13 @@ def explain(
     from simckp.prediction.predictor import KeyphrasePredictor
 
     quiet_transformers()
-    raw = next(given_documents(source, format, field, encoding), None)
+    raws = given_documents(source, format, field, encoding)
+    raw = next(raws, None)
     if raw is None:
         raise SimCKPError(f"{source}: there is no document in it")
-    predictor = KeyphrasePredictor.from_pretrained(named_model(model))
+    if next(raws, None) is not None:
+        typer.echo(f"{source}: only the first of its documents is explained", err=True)
+    predictor = KeyphrasePredictor.from_pretrained(model)
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):
         typer.echo(line)
@@ -209,7 +211,7 @@ def serve(
 
     quiet_transformers()
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
-    app = create_app(KeyphrasePredictor.from_pretrained(named_model(model)), model=model, limits=limits)
+    app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits)
     uvicorn.run(app, host=host, port=port)
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from simckp.data.records import KINDS, Kind
 from simckp.errors import SimCKPError
+from simckp.prediction import DEFAULT_MODEL
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.texts import Text
 
@@ -35,7 +36,7 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
-        model: str = "models/simckp",
+        model: str = DEFAULT_MODEL,
         *,
         value: Value = "score",
         top_k: int | None = None,

@@ -8,12 +8,13 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from simckp.data.records import KINDS, Kind
+from simckp.prediction import DEFAULT_MODEL
 
 if TYPE_CHECKING:  # spaCy imports this module to list its factories; that must not load the networks
     from simckp.prediction.predictor import KeyphrasePredictor, Keyphrases
 
 NAME = "simckp"
-DEFAULTS = {"model": "models/simckp", "top_k": None, "threshold": None, "kinds": list(KINDS)}
+DEFAULTS = {"model": DEFAULT_MODEL, "top_k": None, "threshold": None, "kinds": list(KINDS)}
 
 
 class KeyphraseComponent:

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +18,6 @@ Format = Annotated[str | None, typer.Option(help=f"File format: {', '.join(FORMA
 Fields = Annotated[list[str] | None, typer.Option("--field", help="Name of a field in the files: title=headline.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 Model = Annotated[str, typer.Option(help="Model folder or hub id.")]
-DEFAULT_MODEL = "models/simckp"
-
-
-def named_model(model: str) -> str | Path:
-    """Return what the user named as a model; the default is a folder, even where it looks like a hub id."""
-    return Path(model) if model == DEFAULT_MODEL else model
 
 
 def finite(value: float | None) -> float | None:
@@ -38,6 +33,8 @@ def finite(value: float | None) -> float | None:
 
 def given_documents(source: Path, chosen: str | None, fields: list[str] | None, encoding: str) -> Iterator[RawDocument]:
     """Read the documents that a command works on; on a terminal, show a progress bar.
+
+    The first document is read at once, so that a wrong option or header is known before a model is loaded.
 
     Raises:
         BadParameter: An option has an unknown format or field name.
@@ -55,4 +52,5 @@ def given_documents(source: Path, chosen: str | None, fields: list[str] | None, 
         raise typer.BadParameter(f"{twice[0]!r} is named twice", param_hint="--field")
     reading = Reading(format=chosen, fields={name: called for name, _, called in pairs}, encoding=encoding)
     files = corpus_files(source, chosen=chosen)
-    return iter(tqdm(read_documents(files, reading), unit=" documents", disable=not sys.stderr.isatty()))
+    documents = iter(tqdm(read_documents(files, reading), unit=" documents", disable=not sys.stderr.isatty()))
+    return chain(list(islice(documents, 1)), documents)

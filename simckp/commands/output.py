@@ -43,7 +43,7 @@ def open_output(output: Path | None) -> Iterator[IO[str]]:
     """Yield standard output, or a file that gets its name only when it is complete; it is removed if the block fails.
 
     Raises:
-        OSError: It cannot be written; ``filename`` is set.
+        OSError: It cannot be written; ``filename`` is set then.
     """
     partial = None if output is None else output.with_name(f".{output.name}.partial")
     try:
@@ -55,7 +55,8 @@ def open_output(output: Path | None) -> Iterator[IO[str]]:
             yield sink
         partial.replace(output)
     except OSError as error:
-        error.filename = error.filename or output or "standard output"
+        if error.errno is not None and error.filename is None:  # a full disk names no file
+            error.filename = output or "standard output"
         raise
     finally:
         if partial is not None:

@@ -18,6 +18,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK_BYTES = 1 << 20
 _NAME_IT = "name its encoding (parameter 'encoding', option --encoding)"
 _BEGINNING = 64
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MARK, _SWAPPED_MARK = "\ufeff", "\ufffe"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -95,6 +96,8 @@ def _decoded(source: IO[bytes], path: Path, encoding: str) -> Iterator[str]:
             place = read - len(pending) + error.start
             row = lines + 1 + error.object[: error.start].count(b"\n")
             fault = f"byte 0x{error.object[error.start]:02x} at byte {place} of the file"
+            if place == 0 and error.object.startswith(_UTF16_MARKS):
+                fault += ", as UTF-16 begins"
             raise InputError(path, row, None, f"no {encoding}: {fault}; {_NAME_IT}") from error
         except UnicodeError as error:
             raise InputError(path, None, None, f"no {encoding}: {error}; {_NAME_IT}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from simckp.data.files import file_digest
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
+from simckp.prediction import DEFAULT_MODEL
 from simckp.prediction.model_folder import EXTRACTOR, RERANKER, SETTINGS, THRESHOLDS
 
 
@@ -37,6 +38,7 @@ def _is_like_a_path(name: str) -> bool:
         name.startswith(("/", "./", "../", "~"))
         or "\\" in name
         or name.count("/") > 1
+        or name == DEFAULT_MODEL
         or os.path.exists(name)  # noqa: PTH110
         or bool(slash and os.path.isdir(owner))  # noqa: PTH112
     )

@@ -11,6 +11,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import load_tagger, tagged_documents
 from simckp.data.records import (
@@ -75,7 +77,8 @@ class KeyphrasePredictor:
             the beam search nor the reranker.
 
     Raises:
-        SimCKPError: The folder is not a model folder, the tagger's model is not installed, or a kind is unknown.
+        SimCKPError: The folder is not a model folder or is damaged, the tagger's model is not installed, or a kind is
+            unknown.
     """
 
     def __init__(self, folder: Path, *, kinds: Sequence[Kind] = KINDS) -> None:
@@ -84,8 +87,12 @@ class KeyphrasePredictor:
             raise SimCKPError(f"kinds={kinds!r}: expected some of {list(KINDS)}")
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
         self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
-        with transformers_quiet():
-            self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER if "absent" in kinds else None)
+        try:
+            with transformers_quiet():
+                self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER if "absent" in kinds else None)
+        except (OSError, SafetensorError) as error:
+            reason = str(error).splitlines() or [type(error).__name__]
+            raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error
         self._tagger = load_tagger(self.settings.tagger)
 
     @cached_property

@@ -129,6 +129,8 @@ def test_an_output_that_cannot_be_written_is_known_first(
         done = call("predict", corpus, "--model", model, "-o", output)
         assert isinstance(done.exception, SimCKPError)
         assert f"{output}: {message}" in str(done.exception)
+    unknown = call("predict", corpus, "--model", model, "-o", tmp_path / f"x{suffix}", "--encoding", "utf-9")
+    assert "there is no encoding 'utf-9'" in str(unknown.exception)
     missing = call("predict", corpus, "--model", tmp_path / "no-model", "-o", tmp_path / f"x{suffix}")
     assert "there is no such model folder" in str(missing.exception)
     long = tmp_path / f"{'x' * 250}{suffix}"
@@ -327,6 +329,13 @@ def test_explain(model: Path, tmp_path: Path) -> None:
     assert "'of' (IN) may not start a phrase" in asked
     assert "no present candidate" in asked
     assert "does not stand in the text" in asked
+    two = call("explain", path, "--model", model, "--format", "lines")
+    assert "only the first" not in two.stderr
+    path.write_text("We study tabu search.\nWe study graphs.", encoding="utf-8")
+    assert (
+        "only the first of its documents is explained"
+        in call("explain", path, "--model", model, "--format", "lines").stderr
+    )
 
 
 def loaded(*arguments: Any) -> set[str]:

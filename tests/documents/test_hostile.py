@@ -1,4 +1,4 @@
-"""Hostile files over the whole path: read or refused by name, every row accounted for, no traceback.
+"""Hostile files and calls over the whole path: read or refused by name, every row accounted for, no traceback.
 
 ``HOSTILE_FILES=1000 pytest tests/documents/test_hostile.py`` tries a thousand.
 """
@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +22,7 @@ from typer.testing import CliRunner
 from simckp import cli
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument, Reading, read_documents
-from simckp.errors import InputError
+from simckp.errors import InputError, SimCKPError
 from simckp.prediction.predictor import KeyphrasePredictor
 from tests.prediction.test_predictor import make_folder
 
@@ -98,6 +100,37 @@ FILES = json_files() | tables() | parquets() | PLAIN
 @pytest.fixture(scope="module")
 def predictor(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> KeyphrasePredictor:
     return KeyphrasePredictor(make_folder(tmp_path_factory.mktemp("model"), tiny_bert))
+
+
+NO_TEXT = st.sampled_from(
+    [None, 3, float("nan"), b"bytes", np.str_("graph"), np.array(["a", "b"]), pd.NA, Path("x"), {}]
+)
+GIVEN = TEXT | VALUE | NO_TEXT | RECORD
+NUMBER = st.none() | st.integers(-1, 3) | st.floats() | st.booleans() | st.just(np.int64(2)) | st.just("3")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    given_texts=GIVEN | st.lists(GIVEN, max_size=3) | st.lists(TEXT, max_size=3).map(pd.Series),
+    options=st.fixed_dictionaries(
+        {}, optional={"batch_size": NUMBER, "top_k": NUMBER, "threshold": NUMBER, "kinds": st.just(["present"]) | VALUE}
+    ),
+)
+def test_hostile_calls(predictor: KeyphrasePredictor, given_texts: Any, options: dict[str, Any]) -> None:
+    try:
+        found = predictor(given_texts, **({"kinds": ["present"]} | options))
+    except SimCKPError:
+        event("refused")
+        return
+    event("predicted")
+    alone = isinstance(given_texts, str | dict)
+    assert len([found] if alone else found) == (1 if alone else len(given_texts))
+    for text, keyphrases in zip([given_texts] if alone else given_texts, [found] if alone else found, strict=True):
+        assert not isinstance(text, str) or keyphrases.text == text
+        for phrase in keyphrases.phrases:
+            assert not set("\0\ud800") & set(phrase["surface"])
 
 
 @pytest.mark.slow

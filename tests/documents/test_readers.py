@@ -236,6 +236,7 @@ def test_text_of_another_encoding_is_refused(tmp_path: Path, written: str, named
 def test_the_wrong_byte_order_is_refused(tmp_path: Path) -> None:
     message = refusal(write(tmp_path, "\ufeffA note.".encode("utf-16-le"), "a.txt"), encoding="utf-16-be")
     assert "no utf-16-be, rather UTF-16" in message
+    assert "as UTF-16 begins; name its encoding" in refusal(tmp_path / "a.txt")
     (found,) = read(write(tmp_path, b"a\0bc note", "b.txt"))  # a NUL in a text is no reason
     assert found.abstract == "a\0bc note"
 

@@ -21,7 +21,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "models").mkdir()
+    (tmp_path / "here").mkdir()
     (tmp_path / "a-file").touch()
     return names
 
@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     "name",
     [
         *("/no/model", "./model", "../model", "~/model", "~nobody-of-this-name/model", "models\\simckp", "a/b/c"),
-        *("models/simckp", "model/x/", "a-file", "x" * 10_000 + "/y/z", Path("owner/name")),
+        *("models/simckp", "here/model", "model/x/", "a-file", "x" * 10_000 + "/y/z", Path("owner/name")),
     ],
 )
 def test_what_looks_like_a_path_never_goes_to_the_hub(asked: list[str], name: str | Path) -> None:
@@ -48,8 +48,8 @@ def test_an_id_does(asked: list[str], name: str) -> None:
 
 def test_a_folder_is_found_from_the_home_folder_too(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(Path.cwd()))
-    assert find_model("~/models") == Path.cwd() / "models"
-    assert find_model("models") == Path("models")
+    assert find_model("~/here") == Path.cwd() / "here"
+    assert find_model("here") == Path("here")
     assert asked == []
 
 

@@ -315,6 +315,11 @@ def test_folders_that_are_no_model(tmp_path: Path, tiny_bert: Path, monkeypatch:
     (folder / "simckp.json").write_text(json.dumps(settings | {"command": "rm"}), encoding="utf-8")
     with pytest.raises(SimCKPError, match="command"):
         KeyphrasePredictor.from_pretrained(folder)
+    make_folder(folder, tiny_bert)
+    weights = folder / "extractor" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(SimCKPError, match="model: its networks are missing or damaged"):
+        KeyphrasePredictor.from_pretrained(folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(SimCKPError, match="neither a model folder nor a model of the hub"):
         KeyphrasePredictor.from_pretrained("no/such-model-of-ours")
