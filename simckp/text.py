@@ -22,9 +22,19 @@ _TOKEN = re.compile(f"[{re.escape(_PUNCTUATION)}]|[^\\s{re.escape(_PUNCTUATION)}
 
 _QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4", "'") | dict.fromkeys("\u201c\u201d\u201e", '"')
 _HYPHENS = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
-_INVISIBLE = dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", "")
+# Marks that have no width, and marks of the direction of writing.
+_INVISIBLE = dict.fromkeys(
+    "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""
+)
 _FOLDED = str.maketrans({**_QUOTES, **_HYPHENS, **_INVISIBLE})
 _HIDDEN = str.maketrans({**_INVISIBLE})
+# A word that is split at the end of a line, which texts from PDF files are full of.
+_SPLIT_WORD = re.compile("(?<![^\\W\\d_])([^\\W\\d_]+)[-\u2010][ \t\r]*\n\\s*(?=[a-z])")
+_PREFIXES = (
+    "all anti co cross ex full half high inter intra long low meta mid multi non off on one open over post pre pseudo "
+    "quasi real self semi short single state sub super third three two ultra under user well"
+)
+_KEEPING_HYPHEN = frozenset(_PREFIXES.split())
 _ACCENT = re.compile("[\u0300-\u036f]")
 
 # KP20k as published writes every number as "<digit>": one token from end to end.
@@ -45,6 +55,7 @@ _NAMING_NOTHING = (
 _JOINT = re.compile(r"(?<=\w) ([-/'\u2019.]) (?=\w)")
 _FUNCTION_WORDS = frozenset(_NAMING_NOTHING.split())
 
+_NUMBER_OR_ADDRESS = re.compile(r"[\d\W_]+|\S*(?:://|www\.)\S*|\S+@\S+\.\S+")
 _IGNORED_IN_KEYS = frozenset("-'")
 _WHITE_SPACE = re.compile(r"\s+")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
@@ -59,9 +70,25 @@ def fold(text: str) -> str:
     >>> fold("Schrödinger’s ﬁeld")
     "Schrodinger's field"
     """
+    text = without_line_ends(text)
     if text.isascii():
         return text
     return _without_accents(unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED))
+
+
+def without_line_ends(text: str) -> str:
+    r"""Join words that are split at the end of a line; after "multi", "self" and the like the hyphen stays.
+
+    >>> without_line_ends("classifi-\n cation of multi-\nagent systems")
+    'classification of multi-agent systems'
+    """
+    if "\n" not in text:
+        return text
+
+    def joined(split: re.Match[str]) -> str:
+        return f"{split[1]}-" if split[1].lower() in _KEEPING_HYPHEN else split[1]
+
+    return _SPLIT_WORD.sub(joined, text)
 
 
 def _without_accents(text: str) -> str:
@@ -188,7 +215,7 @@ def has_content_word(phrase: str) -> bool:
     """Say whether a phrase has a word beyond auxiliaries, adverbs of degree and the like.
 
     Algorithm 1 takes any verb, adjective and adverb for a phrase, "is" and "also" among them. A word in capitals is a
-    name.
+    name. Numbers and addresses name nothing either.
 
     >>> has_content_word("was not"), has_content_word("tabu search"), has_content_word("IS-IS"), has_content_word("")
     (False, True, True, False)
@@ -197,7 +224,11 @@ def has_content_word(phrase: str) -> bool:
     """
     if any(len(word) > 1 and word.isupper() for word in phrase.split()):
         return True
-    words = [word for word in fold(phrase).lower().split() if word not in _FUNCTION_WORDS]
+    words = [
+        word
+        for word in fold(phrase).lower().split()
+        if word not in _FUNCTION_WORDS and not _NUMBER_OR_ADDRESS.fullmatch(word)
+    ]
     return any(token not in _FUNCTION_WORDS for word in words for token in tokens(word))
 
 
@@ -205,7 +236,7 @@ def single_spaced(surface: str) -> str:
     """Return a surface as it is shown to people: invisible characters dropped, white space made single blanks."""
     if surface.isascii() and surface.isprintable() and "  " not in surface:
         return surface.strip()
-    visible = surface.translate(_HIDDEN)
+    visible = without_line_ends(surface).translate(_HIDDEN)
     return _WHITE_SPACE.sub(" ", visible).strip()
 
 

@@ -8,6 +8,7 @@ from simckp.text import (
     StemmedText,
     candidate_key,
     fold,
+    has_content_word,
     is_present,
     rejoined,
     scoring_key,
@@ -35,6 +36,11 @@ from simckp.text import (
         ("eﬃcient", ["efficient"]),
         ("Schrödinger’s naïve Poincaré", ["schrodinger", "'", "s", "naive", "poincare"]),
         ("が Й", ["が", "и"]),  # the mark of the first is no accent
+        (
+            "classifi-\ncation of multi-\r\n agent-\nBased a-\n",
+            ["classification", "of", "multi", "-", "agent", "-", "based", "a", "-"],
+        ),
+        ("\u202bgraph\u202c \u200etheory", ["graph", "theory"]),
         ("", []),
     ],
 )
@@ -75,7 +81,16 @@ def test_split_by_presence_keeps_the_first_of_equal_stems() -> None:
     assert split_by_presence(phrases, text) == (["cache policy", "web cache"], ["paging", "!"])
 
 
+@pytest.mark.parametrize(
+    "phrase", ["10 000", "3.14", "http://example.org/a", "www.example.org", "jane.doe@example.org"]
+)
+def test_numbers_and_addresses_name_nothing(phrase: str) -> None:
+    assert not has_content_word(phrase)
+    assert has_content_word(f"{phrase} networks")
+
+
 def test_single_spaced() -> None:
+    assert single_spaced("multi-\n agent sys-\ntems") == "multi-agent systems"
     assert single_spaced(" vector\u00a0 \tmachines\u200b\n") == "vector machines"
 
 

@@ -8,16 +8,17 @@ function. A slash within a word, as in "client/server", is a word of its own tha
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from simckp.text import DIGIT, has_letter_or_digit, tokens
 
 _LETTER = r"[^\W_]"
 _HYPHEN = "[-\u2010\u2011\u2012\u2013\u2212]"
+_LINE_END = r"(?:[ \t\r]*\n\s*(?=[a-z]))?"
 _COMPOUND = re.compile(
     rf"{DIGIT}"
-    rf"|(?<!{_LETTER}){_LETTER}+(?:['\u2019.]?{_HYPHEN}(?:{DIGIT}|{_LETTER}+))+(?:[+#]+(?!\w))?"
+    rf"|(?<!{_LETTER}){_LETTER}+(?:['\u2019.]?{_HYPHEN}{_LINE_END}(?:{DIGIT}|{_LETTER}+))+(?:[+#]+(?!\w))?"
     rf"|\b[A-Za-z](?:\+\+|#)(?!\w)"
     rf"|(?<!\S)\.(?=[A-Z]{_LETTER}){_LETTER}+"
 )
@@ -26,7 +27,9 @@ _RUN = re.compile(r"\S+")
 _SLASH = re.compile(r"(?<=[^\W_])/(?=[^\W\d_])")
 _WITH_SLASHES = re.compile(r"[\w.'\u2019-]+(?:/[\w.'\u2019-]+)+")
 _ADDRESS_SIGNS = ("://", "www.")
-_JOINING, _NOUN = "HYPH", "NN"
+_JOINING, _NOUN, _SIGN = "HYPH", "NN", "SYM"
+# Words without letters and digits that may be inside a phrase; all others are signs, which end one.
+_INSIDE = frozenset(["-", "‐", "‑", "‒", "–", "−", "/", "'", "’", "&", "%", "+", "#", "*", "@", ".", "=", '"', "'s"])
 
 
 class Word(NamedTuple):
@@ -52,7 +55,17 @@ def align_words(text: str, words: list[Word]) -> list[Word]:
     if slashes and any(sign in text for sign in _ADDRESS_SIGNS):
         runs = (match for match in _RUN.finditer(text) if any(sign in match[0] for sign in _ADDRESS_SIGNS))
         slashes.difference_update(place for run in runs for place in range(*run.span()))
-    return list(_split_at(text, joined, slashes)) if slashes else joined
+    return list(map(partial(_as_sign, text), _split_at(text, joined, slashes) if slashes else joined))
+
+
+def _as_sign(text: str, word: Word) -> Word:
+    """Give emoji, mathematics and commands of LaTeX the tag of signs, whatever the tagger takes them for."""
+    surface = text[word.start : word.end]
+    if surface.isalnum() or surface in _INSIDE or not word.tag[:1].isalpha():  # the other tags are those of marks
+        return word
+    if "\\" in surface or "$" in surface or not has_letter_or_digit(surface):
+        return word._replace(tag=_SIGN)
+    return word
 
 
 def _join_tokens(text: str, words: list[Word]) -> Iterator[Word]:

@@ -55,7 +55,7 @@ def clean_text(text: str) -> str:
         closed = {match["name"].lower() for match in _INLINE_TAG.finditer(text) if match["end"]}
         text = _INLINE_TAG.sub(partial(_without_inline, closed=closed), text)
         text = _BLOCK_TAG.sub(" ", text)
-    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+    return without_controls(text)
 
 
 def without_controls(text: str) -> str:

@@ -92,6 +92,15 @@ def test_a_slash_within_a_word_joins_it() -> None:
     assert [word.tag for word in found] == ["NN", "HYPH", "NN", "CC", "NN", "HYPH", "NN", "HYPH", "NN", "SYM", "NN"]
 
 
+def test_signs_end_a_phrase_and_a_word_split_by_a_line_is_one() -> None:
+    text = "sparse 😀 graphs → $x$ \\alpha R & D classifi-\ncation of multi-\n agent systems\n-\nend"
+    found = align_words(text, [Word("NN", match.start(), match.end()) for match in re.finditer(r"[\w$\\]+|\S", text)])
+    kept = [text[word.start : word.end] for word in found if word.tag == "NN"]
+    assert kept == [
+        *("sparse", "graphs", "R", "&", "D", "classifi-\ncation", "of", "multi-\n agent", "systems", "-", "end")
+    ]
+
+
 PIECES = ["3", "G", "km", "net", "works", " ", " ", "-", "/", "'", "’", ".", "+", "<digit>", "é", "ﬁ", "_", "n't", "C#"]
 
 
