@@ -220,9 +220,11 @@ class RerankerParams(Optimisation, RerankerSettings):
     """Stage 2, a dual encoder.
 
     ``positives``: correctly ``generated`` phrases (the paper), or gold ones that were not generated as well.
+    ``negatives``: at most so many wrong phrases of a document are learned from, those of the best ranks; null, all.
     """
 
     backbone: str
+    negatives: Positive | None
     positives: Literal["generated", "generated_and_gold"]
 
 

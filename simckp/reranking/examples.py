@@ -5,6 +5,7 @@ Shapes: T tokens, C generated phrases of one document.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -52,6 +53,7 @@ def reranking_examples(
     *,
     with_present: bool = False,
     with_gold: bool = False,
+    negatives: int | None = None,
     overlap: int | None = None,
 ) -> Iterator[RerankingExample]:
     """Yield one example per document, with its phrases in the order of :func:`reranked_phrases`.
@@ -62,10 +64,13 @@ def reranking_examples(
         phrase_tokenizer: The network's tokenizer for phrases.
         with_present: See :func:`reranked_phrases`.
         with_gold: Whether absent gold keyphrases that were not generated are appended as positives.
+        negatives: Maximum number of wrong phrases, those of the best ranks; None for all.
         overlap: Number of tokens that two windows of a long document share; None truncates the document.
     """
     for document, generated in rows:
         absent = reranked_phrases(generated, with_present=with_present)
+        if negatives is not None:
+            absent = with_fewer_negatives(absent, negatives)
         windows = tokenizer.windows(document["text"], overlap)
         _, absent_gold = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
         surfaces, labels = [phrase["surface"] for phrase in absent], [phrase["label"] for phrase in absent]
@@ -90,6 +95,12 @@ def reranked_phrases(generated: Generated, *, with_present: bool = False) -> lis
     if with_present:
         return [{**phrase, "label": phrase["label"] and not phrase["present"]} for phrase in generated["phrases"]]
     return [phrase for phrase in generated["phrases"] if not phrase["present"]]
+
+
+def with_fewer_negatives(phrases: list[GeneratedPhrase], most: int) -> list[GeneratedPhrase]:
+    """Return the right phrases and the first ``most`` wrong ones, in their order."""
+    wrong = count()
+    return [phrase for phrase in phrases if phrase["label"] or next(wrong) < most]
 
 
 def collate(examples: list[RerankingExample], *, pad_token_id: int) -> Batch:

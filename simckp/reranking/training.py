@@ -46,8 +46,8 @@ def train_reranker(
         phrase_tokenizer=model.phrase_tokenizer,
         with_present=params.present_phrases == "negatives",
     )
-    with_gold = partial(examples, with_gold=params.positives == "generated_and_gold")
-    read = run.examples(with_gold, training, RerankingExample, TRAIN)
+    of_training = partial(examples, with_gold=params.positives == "generated_and_gold", negatives=params.negatives)
+    read = run.examples(of_training, training, RerankingExample, TRAIN)
     used = fitting(read, params)
     used = used.where(np.array([example.has_contrast for example in used], dtype=np.bool_))
     if not len(used):

@@ -40,3 +40,6 @@ def test_reranking_examples(tiny_bert: Path) -> None:
     row["phrases"] = row["phrases"][:2]
     (example,) = reranking_examples([(document, row)], *tokenizers)
     assert not example.has_contrast  # no negative
+    row["phrases"] = [phrase("random"), phrase("deep"), phrase("theori", label=True), phrase("new")]
+    (example,) = reranking_examples([(document, row)], *tokenizers, negatives=1)
+    assert example.label.tolist() == [False, True]  # the first wrong phrase, and every right one

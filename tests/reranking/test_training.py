@@ -19,6 +19,7 @@ RERANKER = OPTIMISATION | {
     "shared_encoder": True,
     "present_phrases": "leave_out",
     "positives": "generated",
+    "negatives": None,
     "max_phrase_tokens": 8,
 }
 
