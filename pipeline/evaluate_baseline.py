@@ -29,7 +29,8 @@ def main(name: str) -> None:
             pairs = paired_kinds(scores.within(set_name).read())
             for document, pair in zip(documents, pairs, strict=True):
                 (predicted,) = predict([pair], thresholds=thresholds, minimum=selection.minimum)
-                yield document, predicted, Generated(id=document["id"], phrases=[], truncated=False)
+                nothing = Generated(id=document["id"], phrases=[], truncated=False)
+                yield document, predicted, nothing, nothing
 
         figures = {}
         for set_name in stage.params.evaluated:

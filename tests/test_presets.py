@@ -101,6 +101,7 @@ def test_the_paper_preset_has_the_papers_values() -> None:
     assert first.method == second.method == "contrastive"
     assert (first.negatives, first.decoder_targets, second.positives) == ("hard", "absent", "generated")
     assert (first.document_pooling, first.phrase_pooling) == ("first", "sum")
+    assert params.generation.sources == ("beams",)
     assert (first.ema_decay, second.ema_decay, params.windows.overlap) == (0.0, 0.0, None)
     assert (params.selection.method, params.selection.minimum) == ("mean_of_best_thresholds", 5)
 

@@ -19,6 +19,7 @@ CHANGES = {
     r"decoder_layers: 2": "decoder_layers: 1",
     r"max_source_tokens: 512": "max_source_tokens: 64",
     r"shard_rows: 1000": "shard_rows: 10",
+    r"sources: \[beams\]": "sources: [beams, neighbours]",
     r"beams: 50": "beams: 4",
     r"max_new_tokens: 16": "max_new_tokens: 4",
     r"positives: generated$": "positives: generated_and_gold",
