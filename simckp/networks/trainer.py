@@ -134,7 +134,9 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
             logs |= {name: float(mean) for name, mean in means.items()}
             tokens = self.state.num_input_tokens_seen - self._tokens_before
             logs["tokens_per_second"] = tokens / (time.perf_counter() - self._since)
-            self._parts, self._steps, self._since = {}, 0, time.perf_counter()
+            self._parts, self._steps = {}, 0
+            return_freed_memory()
+            self._since = time.perf_counter()
         super().log(logs)  # without the start time, since the speed since the last entry is already logged
 
     def evaluate(self, *_: Any, metric_key_prefix: str = "eval", **__: Any) -> dict[str, float]:
