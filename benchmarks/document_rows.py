@@ -162,7 +162,9 @@ def evaluation(device: str) -> Row:
 
     def fast(size: int, times: int) -> dict[str, float]:
         evaluator = Evaluator("synthetic", 0, list(PROFILES))
-        for _ in evaluator.score(zip(documents[:size], predictions[:size], generations[:size], strict=True)):
+        beams = generations[:size]
+        neighbours: list[Generated] = [{**one, "phrases": []} for one in beams]
+        for _ in evaluator.score(zip(documents[:size], predictions[:size], beams, neighbours, strict=True)):
             pass
         figures = {}
         for profile in PROFILES:

@@ -49,6 +49,15 @@ def _spans(tags: list[str], max_words: int) -> list[tuple[int, int]]:
     return spans
 
 
+def _commonest(surfaces: list[str]) -> str:
+    """Return the commonest of the surfaces with the commonest scoring key; the first of equally common ones."""
+    shown = list(map(single_spaced, surfaces))
+    keys = [" ".join(_stems(surface)) for surface in shown]
+    key = max(keys, key=keys.count)
+    own = [surface for surface, one in zip(shown, keys, strict=True) if one == key]
+    return max(own, key=own.count)
+
+
 def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
     """Mine the candidates of one document."""
     text = document["text"]
@@ -75,7 +84,7 @@ def mine(document: Document, tagged: Tagged, *, max_words: int) -> Mined:
     gold = {_key(phrase) for phrase in present}
     phrases = [
         Candidate(
-            key=key, surface=single_spaced(text[spans[0]["start"] : spans[0]["end"]]), spans=spans, label=key in gold
+            key=key, surface=_commonest([text[s["start"] : s["end"]] for s in spans]), spans=spans, label=key in gold
         )
         for key, spans in occurrences.items()
     ]

@@ -137,7 +137,7 @@ def test_evaluation() -> None:
     generations = [Generated(id=document["id"], phrases=[], truncated=False) for document in documents]
     expected = evaluation_baseline.evaluate(documents, predictions, resamples=1, seed=0)
     evaluator = Evaluator("synthetic", 0, list(PROFILES))
-    list(evaluator.score(zip(documents, predictions, generations, strict=True)))
+    list(evaluator.score(zip(documents, predictions, generations, generations, strict=True)))
     for profile in PROFILES:
         metrics = evaluator.metrics(profile, resamples=100, confidence=0.95)
         for kind in ("present", "absent"):

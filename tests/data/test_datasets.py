@@ -48,7 +48,7 @@ def test_a_failing_source_leaves_no_partial_file(tmp_path: Path) -> None:
 
 def test_another_data_set_or_version_is_refused(tmp_path: Path) -> None:
     datasets.write_dataset(tmp_path / "d", rows(1), name="documents", shard_rows=3)
-    with pytest.raises(InputError, match="holds data set 'documents' version 1, expected 'tagged' version 1"):
+    with pytest.raises(InputError, match="holds data set 'documents' version 2, expected 'tagged' version 2"):
         next(datasets.read_dataset(tmp_path / "d", name="tagged"))
     table = pq.read_table(tmp_path / "d/part-00000.parquet")
     newer = table.schema.with_metadata({b"simckp.schema": b"documents", b"simckp.version": b"9"})
