@@ -30,6 +30,7 @@ from simckp.data.records import (
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
 from simckp.networks.settings import read_settings
+from simckp.prediction.language import language_warnings
 from simckp.prediction.model_folder import (
     EXTRACTOR,
     MEMORY,
@@ -218,7 +219,8 @@ class KeyphrasePredictor:
             chosen = self.choose(pairs, top_k=top_k, threshold=threshold, kinds=kinds)
             for (_, text), document, predicted in zip(batch, documents, chosen, strict=True):
                 whole = given_text(text, document)
-                yield Keyphrases(whole, predicted["phrases"], predicted["truncated"], predicted["warnings"])
+                warnings = [*predicted["warnings"], *language_warnings(document["text"])]
+                yield Keyphrases(whole, predicted["phrases"], predicted["truncated"], warnings)
 
     def tag(self, documents: list[Document]) -> list[Tagged]:
         """Return the words and tags of each document."""

@@ -16,6 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from simckp import __version__
 from simckp.data.files import RepeatedNameError, parse_json
+from simckp.prediction.language import language_warnings
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.texts import as_document
 from simckp.service.batching import Batcher, QueueFullError
@@ -146,7 +147,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
                 text=document["text"] if request.text is None else request.text,
                 phrases=phrases,
                 truncated=predicted["truncated"],
-                warnings=predicted["warnings"],
+                warnings=[*predicted["warnings"], *language_warnings(document["text"])],
             )
         )
     return answers
