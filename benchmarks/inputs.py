@@ -137,7 +137,7 @@ def reranker(device: str) -> Reranker:
     width, layers, heads = (768, 12, 12) if device == "cuda" else (384, 6, 12)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=30522,
+        vocab_size=30524,  # MiniLM's tokens, the separator and <digit>
         hidden_size=width,
         num_hidden_layers=layers,
         num_attention_heads=heads,
