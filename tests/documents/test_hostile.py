@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,8 @@ def predictor(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Keyp
 NO_TEXT = st.sampled_from(
     [None, 3, float("nan"), b"bytes", np.str_("graph"), np.array(["a", "b"]), pd.NA, Path("x"), {}]
 )
+# Strings of Arrow, the default of pandas, hold no unpaired surrogates.
+SERIES = st.lists(TEXT, max_size=3).map(partial(pd.Series, dtype=object))
 GIVEN = TEXT | VALUE | NO_TEXT | RECORD
 NUMBER = st.none() | st.integers(-1, 3) | st.floats() | st.booleans() | st.just(np.int64(2)) | st.just("3")
 
@@ -113,7 +116,7 @@ NUMBER = st.none() | st.integers(-1, 3) | st.floats() | st.booleans() | st.just(
 @pytest.mark.timeout(1800)
 @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    given_texts=GIVEN | st.lists(GIVEN, max_size=3) | st.lists(TEXT, max_size=3).map(pd.Series),
+    given_texts=GIVEN | st.lists(GIVEN, max_size=3) | SERIES,
     options=st.fixed_dictionaries(
         {}, optional={"batch_size": NUMBER, "top_k": NUMBER, "threshold": NUMBER, "kinds": st.just(["present"]) | VALUE}
     ),
