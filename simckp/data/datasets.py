@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from simckp.data.files import whole_or_absent
 from simckp.data.records import NAME_KEY, VERSION, VERSION_KEY, schema
 from simckp.errors import InputError
 from simckp.runtime.memory import collector_paused
@@ -30,24 +30,13 @@ _LOG = logging.getLogger(__name__)
 def write_shard(path: Path, rows: list[Any], *, name: str) -> None:
     """Write one Parquet file under a temporary name, flush it to disk and rename it; it is never half written."""
     table = pa.Table.from_pylist(rows, schema=schema(name))
-    with _whole_or_absent(path) as temporary, temporary.open("wb") as sink:
+    with whole_or_absent(path) as temporary, temporary.open("wb") as sink:
         # Page checksums, because neither Parquet nor zstd would notice a bit that changed on the disk.
         pq.write_table(
             table, sink, compression="zstd", use_dictionary=False, store_schema=True, write_page_checksum=True
         )
         sink.flush()
         os.fsync(sink.fileno())
-
-
-@contextmanager
-def _whole_or_absent(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; it is renamed to ``path`` if the block succeeds and deleted if it fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_dataset(folder: Path, rows: Iterable[Any], *, name: str, shard_rows: int) -> int:
@@ -87,7 +76,7 @@ def join_shards(folder: Path, pieces: Iterable[Path], *, name: str, shard_rows: 
     for piece in pieces:
         count = int(pq.read_metadata(piece).num_rows)
         if not waiting and count == shard_rows:
-            with _whole_or_absent(folder / f"part-{index:05d}.parquet") as temporary:
+            with whole_or_absent(folder / f"part-{index:05d}.parquet") as temporary:
                 shutil.copyfile(piece, temporary)
             written, index = written + count, index + 1
             continue

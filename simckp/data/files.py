@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,17 @@ def file_digest(path: Path) -> bytes:
     """Return the SHA-256 of a file."""
     with path.open("rb") as source:
         return hashlib.file_digest(source, "sha256").digest()
+
+
+@contextmanager
+def whole_or_absent(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; it is renamed to ``path`` if the block succeeds and deleted if it fails."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: object) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from simckp.data.files import whole_or_absent
 from simckp.execution import Engine, PieceFiles, Rows, Source, map_pieces
 
 Example = TypeVar("Example")
@@ -43,16 +44,11 @@ class ExampleFiles(PieceFiles):
             pa.array([_stored(getattr(row, field.name)) for row in rows], type=field.type) for field in self._schema()
         ]
         batch = pa.record_batch(columns, schema=self._schema())
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            with temporary.open("wb") as sink:
-                with pa.ipc.new_file(sink, self._schema()) as writer:
-                    writer.write_batch(batch)
-                sink.flush()
-                os.fsync(sink.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_or_absent(path) as temporary, temporary.open("wb") as sink:
+            with pa.ipc.new_file(sink, self._schema()) as writer:
+                writer.write_batch(batch)
+            sink.flush()
+            os.fsync(sink.fileno())
 
     def is_whole(self, path: Path) -> bool:
         """Return whether the file exists and holds such examples."""
