@@ -119,12 +119,8 @@ def absent_recall(document: Document, generated: Generated, *, most: int | None 
 
     With all phrases of 50 beams this is the paper's ``R@50``. None if the document has no absent gold keyphrase.
     """
-    _, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
-    if not absent:
-        return None
-    found = [phrase["key"] for phrase in generated["phrases"] if not phrase["present"]]
-    keys = set(found[:most])
-    return sum(scoring_key(phrase) in keys for phrase in absent) / len(absent)
+    gold = _absent_gold(document)
+    return _recall(gold, generated, most) if gold else None
 
 
 def absent_recalls(document: Document, beams: Generated, neighbours: Generated) -> dict[str, float]:
@@ -133,7 +129,20 @@ def absent_recalls(document: Document, beams: Generated, neighbours: Generated) 
     ``R@50_beams`` is the paper's ``R@50``, ``R@50_neighbours`` counts the best 50 absent phrases of the neighbours, and
     ``R@50`` the best 50 of both together; without neighbours, it is the paper's.
     """
-    of_beams, of_neighbours = absent_recall(document, beams), absent_recall(document, neighbours, most=_RECALL_AT)
-    of_both = absent_recall(document, fused(beams, neighbours), most=_RECALL_AT) if neighbours["phrases"] else of_beams
-    recalls = {"R@50": of_both, "R@50_beams": of_beams, "R@50_neighbours": of_neighbours}
-    return {name: recall for name, recall in recalls.items() if recall is not None}
+    gold = _absent_gold(document)
+    if not gold:
+        return {}
+    of_beams, of_neighbours = _recall(gold, beams, None), _recall(gold, neighbours, _RECALL_AT)
+    of_both = _recall(gold, fused(beams, neighbours), _RECALL_AT) if neighbours["phrases"] else of_beams
+    return {"R@50": of_both, "R@50_beams": of_beams, "R@50_neighbours": of_neighbours}
+
+
+def _absent_gold(document: Document) -> list[str]:
+    _, absent = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
+    return list(map(scoring_key, absent))
+
+
+def _recall(gold: list[str], generated: Generated, most: int | None) -> float:
+    found = [phrase["key"] for phrase in generated["phrases"] if not phrase["present"]]
+    keys = set(found[:most])
+    return sum(key in keys for key in gold) / len(gold)

@@ -9,6 +9,7 @@ Shapes: B documents that ask, N documents of the memory, V terms, P distinct key
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -128,11 +129,14 @@ class KeyphraseMemory:
         np.minimum(similarity_BN, 1.0, out=similarity_BN)  # rounding goes beyond
         similarity_BN[similarity_BN > max_similarity] = 0.0
         if own_ids is not None:
-            known = {identifier: position for position, identifier in enumerate(self.ids)}
             for row, identifier in enumerate(own_ids):
-                if identifier in known:
-                    similarity_BN[row, known[identifier]] = 0.0
+                if identifier in self._positions:
+                    similarity_BN[row, self._positions[identifier]] = 0.0
         return [self._best(similarity_N, count) for similarity_N in similarity_BN]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {identifier: position for position, identifier in enumerate(self.ids)}
 
     @staticmethod
     def _best(similarity_N: NDArray[np.float32], count: int) -> list[Neighbour]:
