@@ -43,6 +43,7 @@ from simckp.prediction.model_folder import (
 from simckp.prediction.model_source import find_model
 from simckp.prediction.scores import Networks
 from simckp.prediction.texts import Text, as_document, as_texts, given_text, warn_of_paths
+from simckp.prediction.word_forms import by_word_form
 from simckp.retrieval.fusion import fused
 from simckp.runtime.quiet import transformers_quiet
 from simckp.thresholds.calibration import same_for_all
@@ -229,6 +230,8 @@ class KeyphrasePredictor:
     def score(self, documents: list[Document], *, kinds: Sequence[Kind] | None = None) -> list[tuple[Scored, Scored]]:
         """Return all scored candidates of each document, present and absent.
 
+        Candidates are those of the pipeline, except that words which only share a stem are several here
+        (:mod:`simckp.prediction.word_forms`).
         Generation is skipped if ``kinds`` lacks ``absent``, unless the model predicts present keyphrases by generation.
 
         Raises:
@@ -245,7 +248,11 @@ class KeyphrasePredictor:
             neighbours = list(self._retrieve(documents))
         generated = map(fused, beams, neighbours)
         rows = list(zip(documents, mined, generated, strict=True))
-        return self._networks.score(rows, overlap=settings.windows.overlap)
+        pairs = self._networks.score(rows, overlap=settings.windows.overlap)
+        return [
+            (by_word_form(document["text"], present), absent)
+            for document, (present, absent) in zip(documents, pairs, strict=True)
+        ]
 
     def choose(
         self,

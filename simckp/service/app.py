@@ -128,19 +128,19 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
     answers = []
     for request, document, pair in zip(batch, documents, predictor.score(documents, kinds=kinds), strict=True):
         (predicted,) = predictor.choose([pair], top_k=request.top_k, threshold=request.threshold, kinds=kinds)
-        chosen = {(phrase["kind"], phrase["key"]) for phrase in predicted["phrases"]}
+        chosen = {(phrase["kind"], phrase["surface"]) for phrase in predicted["phrases"]}
         phrases = [
             PhraseOut(
                 phrase=phrase["surface"],
                 kind=scored["kind"],
                 score=round(phrase["score"], 6),
                 spans=[SpanOut(**span) for span in phrase["spans"]],
-                chosen=(scored["kind"], phrase["key"]) in chosen,
+                chosen=(scored["kind"], phrase["surface"]) in chosen,
             )
             for scored in pair
             if scored["kind"] in kinds
             for phrase in scored["phrases"]
-            if request.every_score or (scored["kind"], phrase["key"]) in chosen
+            if request.every_score or (scored["kind"], phrase["surface"]) in chosen
         ]
         answers.append(
             Answer(

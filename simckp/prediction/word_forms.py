@@ -1,0 +1,56 @@
+"""Words that share a stem but are no forms of one word: for readers, "university" and "universe" are two phrases.
+
+Networks score, and evaluations count, a phrase by its Porter stems, which join them.
+"""
+
+import re
+
+from simckp.candidates.mining import commonest_form
+from simckp.data.records import Scored, ScoredPhrase, Span
+from simckp.text import single_spaced, tokens, without_joints
+
+# Endings of plurals and verbs; a doubled consonant before them counts once ("planning", "plans").
+_ENDING = re.compile(r"(?<=\w\w)(?:'?s|es|e|ed|ing|ings)$")
+_ENDING_OF_Y = re.compile(r"(?<=\w\w)(?:ies|ied|y|ying)$")
+_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
+
+
+def word_form(word: str) -> str:
+    """Return what the inflected forms of a lower-case word have in common; no other word with its stem has it.
+
+    >>> [word_form(word) for word in ("universities", "university", "universe", "planning", "plans")]
+    ['universit-', 'universit-', 'univers', 'plan', 'plan']
+    """
+    if _ENDING_OF_Y.search(word):
+        return f"{_ENDING_OF_Y.sub('', word)}-"
+    return _DOUBLED.sub(r"\1", _ENDING.sub("", word))
+
+
+def by_word_form(text: str, scored: Scored) -> Scored:
+    """Split each present phrase whose occurrences are forms of different words; all parts keep key and score.
+
+    Args:
+        text: The text that the spans refer to.
+        scored: Scored phrases of the text.
+
+    Returns:
+        The phrases in their order. Of a phrase that is split, the part with the phrase's surface comes first.
+    """
+    return {**scored, "phrases": [part for phrase in scored["phrases"] for part in _parts(text, phrase)]}
+
+
+def _parts(text: str, phrase: ScoredPhrase) -> list[ScoredPhrase]:
+    groups: dict[tuple[str, ...], list[Span]] = {_form(phrase["surface"]): []}
+    for span in phrase["spans"]:
+        groups.setdefault(_form(text[span["start"] : span["end"]]), []).append(span)
+    if len(groups) == 1:
+        return [phrase]
+    return [{**phrase, "spans": spans, "surface": _surface(text, spans)} for spans in groups.values() if spans]
+
+
+def _form(surface: str) -> tuple[str, ...]:
+    return tuple(map(word_form, without_joints(tuple(tokens(surface)))))
+
+
+def _surface(text: str, spans: list[Span]) -> str:
+    return commonest_form([single_spaced(text[span["start"] : span["end"]]) for span in spans])
