@@ -202,6 +202,25 @@ class Patience(EarlyStoppingCallback):  # type: ignore[misc]
         return kept
 
 
+class Checkpoints(TrainerCallback):  # type: ignore[misc]
+    """Saves a checkpoint after so many seconds, besides those of the evaluations, which may be hours apart.
+
+    It waits for the next entry of the log, so that the curve of a resumed training is that of an undisturbed one.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._since = seconds, time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Ask for a checkpoint if it is time."""
+        if state.global_step % args.logging_steps == 0 and time.monotonic() - self._since >= self._seconds:
+            control.should_save = True
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        """Begin to wait again."""
+        self._since = time.monotonic()
+
+
 class _AfterStep(TrainerCallback):  # type: ignore[misc]
     """Calls a function after every optimiser step."""
 

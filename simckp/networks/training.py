@@ -21,7 +21,7 @@ from simckp.networks.batches import by_length, to_device
 from simckp.networks.distributed import gather_shares, own_share
 from simckp.networks.example_store import Example, ExampleStore, make_examples
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
-from simckp.networks.trainer import GOAL, Patience, SimCKPTrainer, Validation
+from simckp.networks.trainer import GOAL, Checkpoints, Patience, SimCKPTrainer, Validation
 from simckp.params import Optimisation, Section
 from simckp.thresholds.selection import Ranking, calibrate
 
@@ -40,6 +40,7 @@ class Run:
         minimum: Minimum number of keyphrases of the best-five rule, for F1@M on validation.
         bar: Whether to show a progress bar.
         engine: Where the examples are made.
+        checkpoint_seconds: Time after which a checkpoint is saved, besides those of the evaluations.
     """
 
     seed: int
@@ -47,6 +48,7 @@ class Run:
     minimum: int
     bar: bool = False
     engine: Engine = field(default_factory=Engine)
+    checkpoint_seconds: float = 600.0
 
     def examples(
         self, function: Callable[[Rows], list[Example]], source: Source, example: type[Example], name: str
@@ -283,7 +285,7 @@ def train(
         train_dataset=examples,
         eval_dataset=examples[:1],  # the Trainer requires one; `validate` has its own examples
         decay_all=settings.decayed == "all",
-        callbacks=[Patience(early_stopping_patience=settings.patience)],
+        callbacks=[Patience(early_stopping_patience=settings.patience), Checkpoints(run.checkpoint_seconds)],
         validate=validate,
     )
     if sampler is not None:

@@ -114,6 +114,45 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(
         torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
 
 
+def test_between_evaluations_a_checkpoint_is_saved_by_time(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments, step_of = training.training_arguments, trainer.SimCKPTrainer.training_step
+    killed_at: list[int] = []
+
+    def logging_often(*given: Any, **options: Any) -> Any:
+        made = arguments(*given, **options)
+        made.logging_steps = 2
+        return made
+
+    def killed(self: Any, *given: Any, **options: Any) -> Any:
+        if self.state.global_step == 8 and not killed_at:
+            killed_at.append(8)
+            raise KeyboardInterrupt
+        return step_of(self, *given, **options)
+
+    def run(name: str, seconds: float) -> Any:
+        run = Run(seed=7, folder=tmp_path / name, minimum=5, checkpoint_seconds=seconds)
+        rows = Listed(pairs)
+        chosen = settings(tiny_bert, evaluate_every=6, ema_decay=0.5)
+        return train_extractor(rows, rows, chosen, run, contrastive_weight=0.3, max_words=6)
+
+    monkeypatch.setattr(training, "training_arguments", logging_often)
+    whole = run("whole", 1e6)
+    assert {path.name for path in (tmp_path / "whole").glob("checkpoint-*")} == {"checkpoint-6", "checkpoint-12"}
+    monkeypatch.setattr(trainer.SimCKPTrainer, "training_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run("killed", 0.0)
+    assert {path.name for path in (tmp_path / "killed").glob("checkpoint-*")} == {"checkpoint-6", "checkpoint-8"}
+    resumed = run("killed", 0.0)
+    rows = [[row for row in one.result.history if "train_runtime" not in row] for one in (whole, resumed)]
+    for first, second in zip(*rows, strict=True):
+        timeless = [{k: v for k, v in row.items() if k != "tokens_per_second"} for row in (first, second)]
+        assert timeless[1] == pytest.approx(timeless[0], rel=1e-5)
+    for name, weight in whole.model.state_dict().items():
+        torch.testing.assert_close(resumed.model.state_dict()[name], weight, msg=name)
+
+
 GOALS = {2: 0.1, 4: 0.5, 6: 0.4, 8: 0.3, 10: 0.6, 12: 0.2, 14: 0.2, 16: 0.5}
 
 
