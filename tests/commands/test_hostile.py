@@ -78,7 +78,7 @@ def test_hostile_commands(
         chosen = dict(option for option in options if len(option) == 2 and option[0] in ("--format", "--encoding"))
         reading = Reading(format=chosen.get("--format"), fields={}, encoding=chosen.get("--encoding", "utf-8"))
         count = None if "--field" in words else len(list(read_documents([path], reading)))
-        found = _rows(outputs[-1]) if outputs else len(done.stdout.splitlines())
+        found = _rows(outputs[-1]) if outputs else done.stdout.count("\n")
         assert count is None or found == count
 
 
@@ -88,4 +88,4 @@ def _rows(output: Path) -> int:
     text = output.read_text(encoding="utf-8")
     if output.suffix == ".csv":
         return len({row["id"] for row in csv.DictReader(io.StringIO(text, newline=""))})
-    return len([json.loads(line) for line in text.splitlines()])
+    return len([json.loads(line) for line in text.split("\n")[:-1]])
