@@ -1,16 +1,21 @@
-"""calibrate: scores of the validation documents -> thresholds of each kind, by every method. Argument: seed."""
+"""calibrate: scores of the validation documents -> evidence, thresholds of each kind and method. Argument: seed."""
+
+from itertools import chain
 
 from pipeline.runner import Stage, run
+from pipeline.weighing import fitted, weighed
 from simckp.data.files import write_json
+from simckp.params import VALID
 from simckp.thresholds.calibration import calibrate_kinds
 
 
 def main(seed: str) -> None:
-    """Calibrate the thresholds of one seed's networks."""
+    """Fit the evidence of one seed's networks, and calibrate the thresholds of what it says."""
     with Stage("calibrate", seed) as stage:
         selection = stage.params.selection
+        fitted(stage)
         thresholds = calibrate_kinds(
-            stage.entry.source("scores").read(),
+            chain.from_iterable(weighed(stage, VALID)),
             minimum=selection.minimum,
             limit=selection.limit,
             fixed=selection.value,

@@ -1,4 +1,4 @@
-"""package: both models, memory, thresholds, metrics -> models/simckp (the first seed's model folder)."""
+"""package: both models, memory, evidence, thresholds, metrics -> models/simckp (the first seed's model folder)."""
 
 import json
 import shutil
@@ -7,8 +7,18 @@ from pathlib import Path
 from pipeline.runner import Stage, run
 from simckp.data.files import write_json
 from simckp.data.records import NEIGHBOURS
+from simckp.evidence.evidence import Evidence
+from simckp.evidence.statistics import PhraseStatistics
 from simckp.prediction.model_card import model_card
-from simckp.prediction.model_folder import EXTRACTOR, MEMORY, RERANKER, PredictorSettings, write_model_settings
+from simckp.prediction.model_folder import (
+    EVIDENCE,
+    EXTRACTOR,
+    MEMORY,
+    RERANKER,
+    STATISTICS,
+    PredictorSettings,
+    write_model_settings,
+)
 from simckp.runtime.provenance import IN_MODEL, trace_running
 
 TARGET = Path("models/simckp")
@@ -24,6 +34,9 @@ def main() -> None:
             shutil.copytree(Path("models", name, seed), TARGET / name)
         if NEIGHBOURS in params.generation.sources:
             shutil.copytree(Path("models", MEMORY), TARGET / MEMORY)
+        if params.selection.evidence:
+            Evidence.load(Path("models", "evidence", f"{seed}.json")).without_folds().save(TARGET / EVIDENCE)
+            PhraseStatistics.of(stage.entry.source("phrases").read()).save(TARGET / STATISTICS)
         settings = PredictorSettings(
             tagger=params.tagger,
             mining=params.mining,

@@ -237,11 +237,14 @@ class Windows(Section):
 class Selection(Section):
     """From scores to keyphrases: above the threshold, and at least ``minimum`` if there are that many.
 
+    ``evidence``: scores are the probabilities of a classifier that knows, besides the similarity, the place of a phrase
+    in its text, the training corpus and the neighbours.
     ``method``: the paper's ``mean_of_best_thresholds``; ``best_global_threshold``; ``adaptive``, one for each document;
     or ``fixed``: ``value``. ``limit``: ``adaptive`` predicts at most that many times the keyphrases that it
     expects, null for no limit.
     """
 
+    evidence: bool
     method: Literal["mean_of_best_thresholds", "best_global_threshold", "adaptive", "fixed"]
     minimum: Annotated[int, Field(ge=0)]
     limit: Annotated[float, Field(gt=0)] | None

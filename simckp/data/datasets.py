@@ -194,6 +194,15 @@ class Dataset:
         """Yield the rows; see :func:`read_dataset`."""
         return read_dataset(self.folder, name=self.name)
 
+    def columns(self, *leaves: str) -> Iterator[pa.Table]:
+        """Yield some columns of each shard as a table, without rows of Python objects.
+
+        Args:
+            leaves: Parquet leaves, for example ``phrases.list.element.label``.
+        """
+        for path in shards(self.folder):
+            yield pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(leaves))
+
     def write(self, rows: Iterable[Any], *, shard_rows: int) -> int:
         """Write rows and return the number of rows; see :func:`write_dataset`."""
         return write_dataset(self.folder, rows, name=self.name, shard_rows=shard_rows)
@@ -259,8 +268,7 @@ def total_lengths(dataset: Dataset, columns: dict[str, str]) -> dict[str, int]:
         columns: For each list column, the Parquet leaf to read, for example ``phrases.list.element.label``.
     """
     totals = dict.fromkeys(columns, 0)
-    for path in shards(dataset.folder):
-        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=list(columns.values()))
+    for table in dataset.columns(*columns.values()):
         for column in columns:
             totals[column] += int(pc.sum(pc.list_value_length(table[column])).as_py() or 0)
     return totals

@@ -208,10 +208,20 @@ class Duplicate(TypedDict):
     similarity: float
 
 
+class PhraseCount(TypedDict):
+    """How many training documents have a phrase as a candidate, as a present and as an absent gold keyphrase."""
+
+    key: str
+    candidates: Int32
+    present: Int32
+    absent: Int32
+
+
 ROWS: dict[str, type] = {
     "documents": Document,
     "dropped": Dropped,
     "duplicates": Duplicate,
+    "phrases": PhraseCount,
     "tagged": Tagged,
     "candidates": Mined,
     "generations": Generated,

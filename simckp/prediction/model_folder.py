@@ -11,6 +11,7 @@ from simckp.params import Generation, Mining, Retrieval, Section, Selection, Tag
 from simckp.thresholds.calibration import of_method
 
 EXTRACTOR, RERANKER, MEMORY = "extractor", "reranker", "memory"
+EVIDENCE, STATISTICS = "evidence.json", "phrases.safetensors"
 SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 
 

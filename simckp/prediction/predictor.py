@@ -32,10 +32,12 @@ from simckp.hub.access import hub_errors
 from simckp.networks.settings import read_settings
 from simckp.prediction.language import language_warnings
 from simckp.prediction.model_folder import (
+    EVIDENCE,
     EXTRACTOR,
     MEMORY,
     RERANKER,
     SETTINGS,
+    STATISTICS,
     THRESHOLDS,
     PredictorSettings,
     read_thresholds,
@@ -95,6 +97,7 @@ class KeyphrasePredictor:
         except (OSError, SafetensorError) as error:
             reason = str(error).splitlines() or [type(error).__name__]
             raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error
+        self._weigh = _weighing(folder) if self.settings.selection.evidence else None
         self._tagger = load_tagger(self.settings.tagger)
 
     @cached_property
@@ -241,14 +244,18 @@ class KeyphrasePredictor:
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
         generates = "absent" in kinds or not self._networks.extractor.extracts
-        beams = neighbours = list(map(_nothing, documents))
+        beams = neighbours = found = list(map(_nothing, documents))
+        if generates and (BEAMS in settings.generation.sources or not self._networks.extractor.extracts):
+            beams = self._overgenerator(documents)
+        if generates or self._weigh is not None:
+            found = list(self._retrieve(documents))
         if generates:
-            if BEAMS in settings.generation.sources or not self._networks.extractor.extracts:
-                beams = self._overgenerator(documents)
-            neighbours = list(self._retrieve(documents))
+            neighbours = found
         generated = map(fused, beams, neighbours)
         rows = list(zip(documents, mined, generated, strict=True))
         pairs = self._networks.score(rows, overlap=settings.windows.overlap)
+        if self._weigh is not None:
+            pairs = list(self._weigh(zip(documents, pairs, beams, found, strict=True)))
         return [
             (by_word_form(document["text"], present), absent)
             for document, (present, absent) in zip(documents, pairs, strict=True)
@@ -269,6 +276,20 @@ class KeyphrasePredictor:
             minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
         kinds = self._wanted(kinds, top_k=top_k, threshold=threshold)
         return predict(pairs, thresholds=thresholds, minimum=minimum, most=top_k, kinds=kinds)
+
+
+def _weighing(folder: Path) -> Callable[[Iterable[Any]], Iterable[tuple[Scored, Scored]]]:
+    """Return the function that turns the similarities of documents into probabilities.
+
+    Raises:
+        SimCKPError: The folder's evidence is missing or damaged.
+    """
+    from simckp.evidence.evidence import Evidence, weigh
+    from simckp.evidence.statistics import PhraseStatistics
+
+    return partial(
+        weigh, evidence=Evidence.load(folder / EVIDENCE), statistics=PhraseStatistics.load(folder / STATISTICS)
+    )
 
 
 _POSSIBLE = "batch_size must be a whole number from 1, top_k from 0, threshold finite, kinds of what was loaded:"

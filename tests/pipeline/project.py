@@ -22,6 +22,7 @@ CHANGES = {
     r"sources: \[beams\]": "sources: [beams, neighbours]",
     r"beams: 50": "beams: 4",
     r"max_new_tokens: 16": "max_new_tokens: 4",
+    r"evidence: false": "evidence: true",
     r"positives: generated$": "positives: generated_and_gold",
     r"epochs: \d+": "epochs: 2",
     r"ema_decay: 0.99": "ema_decay: 0.5",

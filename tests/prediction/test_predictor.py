@@ -48,7 +48,7 @@ SETTINGS = PredictorSettings(
     ),
     retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9),
     windows=Windows(overlap=16),
-    selection=Selection(method="fixed", minimum=5, limit=None, value=0.5),
+    selection=Selection(evidence=False, method="fixed", minimum=5, limit=None, value=0.5),
 )
 
 

@@ -1,0 +1,1 @@
+"""What speaks for a phrase besides the networks: its place in the text, the training corpus, the neighbours."""
