@@ -11,8 +11,9 @@ from tests.pipeline.project import run
 TEXT = {"ingest", "deduplicate", "tag", "mine"}
 LEARN = {"train_extractor", "overgenerate", "train_reranker"}
 RECALL = {"index", "retrieve"}
-SELECT = {"compare_thresholds", "predict", "evaluate_baseline"}
-ALL_BUT_PARAMETERS = {*TEXT, *LEARN, *RECALL, *SELECT, "score", "calibrate", "evaluate", "baseline"}
+WEIGH = {"calibrate", "compare_thresholds", "predict"}
+SELECT = {*WEIGH, "evaluate_baseline"}
+ALL_BUT_PARAMETERS = {*TEXT, *LEARN, *RECALL, *SELECT, "count_phrases", "score", "evaluate", "baseline"}
 REPORTS = {"package", "visualise", "ablations", "report"}
 # The first line of each file gets a comment.
 EXPECTED = {
@@ -39,7 +40,9 @@ EXPECTED = {
     "simckp/extraction/training.py": {"train_extractor"},
     "simckp/generation/beam_search.py": {"overgenerate"},
     "simckp/retrieval/memory.py": RECALL,
-    "simckp/retrieval/fusion.py": {"train_reranker", "score", "evaluate", "evaluate_baseline", "visualise"},
+    "simckp/retrieval/fusion.py": {"train_reranker", "score", *SELECT, "evaluate", "package", "visualise"},
+    "simckp/evidence/statistics.py": {"count_phrases", *WEIGH, "package"},
+    "simckp/evidence/features.py": {*WEIGH, "package"},
     "simckp/reranking/reranker.py": {"train_reranker", "score", "visualise"},
     "simckp/reranking/training.py": {"train_reranker"},
     "simckp/thresholds/keyphrases.py": {*SELECT, "visualise"},
