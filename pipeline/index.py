@@ -2,6 +2,7 @@
 
 import logging
 
+from pipeline.duplicates import duplicate_ids
 from pipeline.runner import Stage, progress, run
 from simckp.data.records import NEIGHBOURS
 from simckp.params import TRAIN
@@ -11,7 +12,7 @@ from simckp.retrieval.memory import KeyphraseMemory
 def main() -> None:
     """Index the training documents; none if neighbours are no source of phrases."""
     with Stage("index") as stage:
-        left_out = {row["id"] for row in stage.entry.source("duplicates").read()}
+        left_out = duplicate_ids(stage)
         documents = progress(stage.entry.source("documents", TRAIN).read(), stage.title)
         used = NEIGHBOURS in stage.params.generation.sources
         memory = KeyphraseMemory.of(document for document in documents if used and document["id"] not in left_out)

@@ -1,22 +1,27 @@
-"""retrieve: documents, models/memory -> neighbours (keyphrases of similar training documents). Argument: set."""
+"""retrieve: documents, duplicates, models/memory -> neighbours (keyphrases of similar documents). Argument: set."""
 
 from functools import partial
 
 from pipeline.runner import Stage, run
+from pipeline.sampling import reranked_ids
 from simckp.params import TRAIN
+from simckp.reranking.sampling import generated_for
 from simckp.retrieval.retrieve import retrieve_documents
 
 
 def main(set_name: str) -> None:
     """Retrieve phrases for one document set."""
     with Stage("retrieve", set_name) as stage:
+        function = partial(
+            retrieve_documents,
+            memory=stage.entry.path("models").resolve(),
+            settings=stage.params.retrieval,
+            in_memory=set_name == TRAIN,
+        )
+        if set_name == TRAIN:
+            function = partial(generated_for, chosen=reranked_ids(stage), generate=function)
         stage.transform(
-            partial(
-                retrieve_documents,
-                memory=stage.entry.path("models").resolve(),
-                settings=stage.params.retrieval,
-                in_memory=set_name == TRAIN,
-            ),
+            function,
             [stage.entry.source("documents")],
             stage.entry.target("neighbours"),
             work="cpu",

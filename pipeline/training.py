@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from pipeline.duplicates import duplicate_ids
 from pipeline.runner import PARAMS, Stage, is_leader
 from simckp.data.datasets import AlignedDatasets
 from simckp.data.files import write_csv, write_json
@@ -29,12 +30,12 @@ _CURVES = {
 }
 
 
-def rows(stage: Stage, *names: str) -> tuple[AlignedDatasets, AlignedDatasets]:
+def rows(stage: Stage, *names: str, without: frozenset[str] | None = None) -> tuple[AlignedDatasets, AlignedDatasets]:
     """Return documents with their rows of the data sets ``names``, for training and for validation.
 
-    Training documents that are near-duplicates of documents in other sets are left out.
+    Of the training documents, those ``without`` are left out, by default the near-duplicates of others.
     """
-    left_out = frozenset(row["id"] for row in stage.entry.source("duplicates").read())
+    left_out = duplicate_ids(stage) if without is None else without
 
     def read(set_name: str, without: frozenset[str] = frozenset()) -> AlignedDatasets:
         return AlignedDatasets(tuple(stage.entry.source(source, set_name) for source in ("documents", *names)), without)

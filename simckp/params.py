@@ -221,10 +221,12 @@ class RerankerParams(Optimisation, RerankerSettings):
 
     ``positives``: correctly ``generated`` phrases (the paper), or gold ones that were not generated as well.
     ``negatives``: at most so many wrong phrases of a document are learned from, those of the best ranks; null, all.
+    ``training_documents``: phrases are generated for so many training documents, and learned from; null, all.
     """
 
     backbone: str
     negatives: Positive | None
+    training_documents: Positive | None
     positives: Literal["generated", "generated_and_gold"]
 
 

@@ -23,6 +23,8 @@ from simckp.thresholds.selection import Floats
 NAMES: dict[Kind, tuple[str, ...]] = {"present": PRESENT, "absent": ABSENT}
 Pair = tuple[Scored, Scored]
 _FOLDS = 5
+# Phrases of a document that are learned from: those of lower ranks are nearly all wrong, and there are many.
+_DEPTH = 200
 
 
 class KindOfEvidence(Section):
@@ -107,8 +109,8 @@ def fit_evidence(rows: Iterable[tuple[Document, Pair, Generated, Generated]], st
         folds.append(fold_of(document["id"]))
         found = features(document, pair, beams, neighbours, statistics)
         for kind, scored in zip(KINDS, pair, strict=True):
-            matrices[kind].append(found[kind])
-            labels[kind].append(np.asarray([phrase["label"] for phrase in scored["phrases"]], dtype=np.bool_))
+            matrices[kind].append(found[kind][:_DEPTH])
+            labels[kind].append(np.asarray([phrase["label"] for phrase in scored["phrases"][:_DEPTH]], dtype=np.bool_))
     return Evidence(**{kind: _of_kind(matrices[kind], labels[kind], folds, NAMES[kind]) for kind in KINDS})
 
 

@@ -15,13 +15,18 @@ from simckp.text import StemmedText, candidate_key, split_by_presence, stems
 
 if TYPE_CHECKING:
     from simckp.reranking.reranker import Reranker
+    from simckp.reranking.scoring import PhraseVectors
 
 
 class Networks(NamedTuple):
-    """The networks of both stages; without a reranker, generated phrases keep the order of the beams."""
+    """The networks of both stages, and the phrases that the second has encoded.
+
+    Without a reranker, generated phrases keep the order of the beams.
+    """
 
     extractor: ExtractorGenerator
     reranker: Optional["Reranker"]
+    vectors: Optional["PhraseVectors"] = None
 
     @classmethod
     def load(cls, extractor: Path, reranker: Path | None) -> "Networks":
@@ -35,9 +40,13 @@ class Networks(NamedTuple):
         if reranker is None:
             return cls(first, None)
         from simckp.reranking.reranker import load_reranker
+        from simckp.reranking.scoring import PhraseVectors
 
         second = load_reranker(reranker)
-        return cls(first, second and second.to(device))
+        if second is None:
+            return cls(first, None)
+        second = second.to(device)
+        return cls(first, second, PhraseVectors(second))
 
     def score(
         self, rows: list[tuple[Document, Mined, Generated]], *, overlap: int | None
@@ -62,7 +71,7 @@ class Networks(NamedTuple):
             from simckp.reranking.scoring import score_absent
 
             generated_rows = [(document, generated) for document, _, generated in rows]
-            absent = score_absent(generated_rows, self.reranker, overlap=overlap)
+            absent = score_absent(generated_rows, self.reranker, overlap=overlap, vectors=self.vectors)
         else:
             absent = (beam_scores(*row, kind="absent") for row in rows)
         return list(zip(present, absent, strict=True))

@@ -17,15 +17,24 @@ _PHRASE_BATCH = 256
 
 
 class PhraseVectors:
-    """Vectors of phrases; each distinct phrase is encoded once, since its vector does not depend on the document."""
+    """Vectors of phrases; each distinct phrase is encoded once, since its vector does not depend on the document.
 
-    def __init__(self, model: Reranker) -> None:
-        self._model = model
+    Neighbours' phrases recur in many documents, so the vectors are kept for the next ones.
+
+    Args:
+        model: The network; its weights must not change.
+        most: Number of vectors that are kept. With more, all are forgotten, and those that are needed made again.
+    """
+
+    def __init__(self, model: Reranker, *, most: int = 200_000) -> None:
+        self._model, self._most = model, most
         self._vectors: dict[bytes, torch.Tensor] = {}
 
     @torch.inference_mode()
     def add(self, phrases: list[Integers]) -> None:
         """Encode the phrases (token ids) that were not encoded before, in batches of similar lengths."""
+        if len(self._vectors) > self._most:
+            self._vectors.clear()
         new = {key: phrase for phrase in phrases if (key := phrase.tobytes()) not in self._vectors}
         keys, rows = list(new), list(new.values())
         device = next(self._model.parameters()).device
@@ -43,10 +52,18 @@ class PhraseVectors:
 
 
 @torch.inference_mode()
-def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[list[float]]:
-    """Return the similarity of each generated phrase of each example to its document: the maximum over windows."""
+def reranking_scores(
+    model: Reranker, examples: list[RerankingExample], vectors: PhraseVectors | None = None
+) -> list[list[float]]:
+    """Return the similarity of each generated phrase of each example to its document: the maximum over windows.
+
+    Args:
+        model: The network.
+        examples: Documents with their phrases.
+        vectors: Vectors of phrases that the same network has encoded before.
+    """
     device = next(model.parameters()).device
-    vectors = PhraseVectors(model)
+    vectors = PhraseVectors(model) if vectors is None else vectors
     vectors.add([phrase for example in examples for phrase in example.phrases])
     scores: list[list[float]] = [[] for _ in examples]
     windows = [
@@ -64,17 +81,24 @@ def reranking_scores(model: Reranker, examples: list[RerankingExample]) -> list[
 
 
 def score_absent(
-    rows: list[tuple[Document, Generated]], model: Reranker, *, overlap: int | None = None
+    rows: list[tuple[Document, Generated]],
+    model: Reranker,
+    *,
+    overlap: int | None = None,
+    vectors: PhraseVectors | None = None,
 ) -> Iterator[Scored]:
     """Yield the generated phrases of each document that are not in its text, with their similarities, best first.
 
-    If a document has several windows, the similarity of a phrase is the maximum over them.
+    If a document has several windows, the similarity of a phrase is the maximum over them. For ``vectors`` see
+    :func:`reranking_scores`.
     """
     with_present = model.settings.present_phrases == "negatives"
     examples = list(
         reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, with_present=with_present, overlap=overlap)
     )
-    for (document, generated), example, scores in zip(rows, examples, reranking_scores(model, examples), strict=True):
+    for (document, generated), example, scores in zip(
+        rows, examples, reranking_scores(model, examples, vectors), strict=True
+    ):
         scored = [
             ScoredPhrase(key=phrase["key"], surface=phrase["surface"], score=score, label=phrase["label"], spans=[])
             for phrase, score in zip(reranked_phrases(generated, with_present=with_present), scores, strict=True)

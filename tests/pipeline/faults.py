@@ -234,7 +234,7 @@ def damage_cache(project: Project, table: Table, *, dice: random.Random) -> None
 
 def run_twice(project: Project, table: Table) -> None:
     """Start DVC twice; one works, the other says so; afterwards all is there."""
-    name = "overgenerate@13-train"
+    name = "overgenerate_training@13"
     first, second = (start(project.folder, "dvc", "repro", "-s", "-f", name) for _ in range(2))
     for process in (first, second):
         process.wait(_WAIT)
@@ -247,7 +247,7 @@ def fill_disk(project: Project, table: Table) -> None:
     """Let the disk be full while a stage writes; after there is room again it goes on."""
     with _mounted(project.folder / ".scratch", "size=12k") as possible:
         if possible:
-            name = "overgenerate@13-train"
+            name = "overgenerate_training@13"
             output = run(project.folder, "dvc", "repro", "-s", "-f", name, check=False)
             said = "No space left on device" in output and "Traceback" not in output
     if possible:

@@ -23,6 +23,7 @@ CHANGES = {
     r"beams: 50": "beams: 4",
     r"max_new_tokens: 16": "max_new_tokens: 4",
     r"evidence: false": "evidence: true",
+    r"training_documents: null": "training_documents: 12",
     r"positives: generated$": "positives: generated_and_gold",
     r"epochs: \d+": "epochs: 2",
     r"ema_decay: 0.99": "ema_decay: 0.5",

@@ -9,7 +9,8 @@ from tests.pipeline.conftest import copied
 from tests.pipeline.project import run
 
 TEXT = {"ingest", "deduplicate", "tag", "mine"}
-LEARN = {"train_extractor", "overgenerate", "train_reranker"}
+GENERATE = {"overgenerate", "overgenerate_training"}
+LEARN = {"train_extractor", *GENERATE, "train_reranker"}
 RECALL = {"index", "retrieve"}
 WEIGH = {"calibrate", "compare_thresholds", "predict"}
 SELECT = {*WEIGH, "evaluate_baseline"}
@@ -36,13 +37,14 @@ EXPECTED = {
     "simckp/candidates/random_negatives.py": {"train_extractor"},
     "simckp/networks/losses.py": {*LEARN, "score", "visualise"},
     "simckp/networks/trainer.py": {"train_extractor", "train_reranker"},
-    "simckp/extraction/extractor.py": {"train_extractor", "overgenerate", "score", "visualise"},
+    "simckp/extraction/extractor.py": {"train_extractor", *GENERATE, "score", "visualise"},
     "simckp/extraction/training.py": {"train_extractor"},
-    "simckp/generation/beam_search.py": {"overgenerate"},
+    "simckp/generation/beam_search.py": GENERATE,
     "simckp/retrieval/memory.py": RECALL,
     "simckp/retrieval/fusion.py": {"train_reranker", "score", *SELECT, "evaluate", "package", "visualise"},
     "simckp/evidence/statistics.py": {"count_phrases", *WEIGH, "package"},
     "simckp/evidence/features.py": {*WEIGH, "package"},
+    "simckp/reranking/sampling.py": {"overgenerate_training", "retrieve", "train_reranker"},
     "simckp/reranking/reranker.py": {"train_reranker", "score", "visualise"},
     "simckp/reranking/training.py": {"train_reranker"},
     "simckp/thresholds/keyphrases.py": {*SELECT, "visualise"},

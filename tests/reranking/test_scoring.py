@@ -8,7 +8,7 @@ import torch
 
 from simckp.data.records import Generated, GeneratedPhrase
 from simckp.reranking.reranker import new_reranker
-from simckp.reranking.scoring import score_absent
+from simckp.reranking.scoring import PhraseVectors, score_absent
 from tests.conftest import RERANKER_SETTINGS, make_document
 from tests.prediction.test_scores import LONG, assert_same, generations, reading
 
@@ -57,3 +57,29 @@ def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
     }
     assert {p["key"]: p["score"] for p in whole["phrases"]} == pytest.approx(best, abs=1e-5)
     assert not whole["truncated"]
+
+
+def test_a_phrase_is_encoded_once_for_all_documents(
+    generations: Any, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(1)
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS)
+    model.eval()
+    expected = list(score_absent(generations, model))
+    encoded: list[int] = []
+    embed = model.embed_phrases
+
+    def counted(ids_NT: torch.Tensor, mask_NT: torch.Tensor) -> torch.Tensor:
+        encoded.append(len(ids_NT))
+        return embed(ids_NT, mask_NT)
+
+    monkeypatch.setattr(model, "embed_phrases", counted)
+    vectors = PhraseVectors(model)
+    for _ in range(3):
+        assert_same(list(score_absent(generations, model, vectors=vectors)), expected)
+    distinct = {p["surface"] for _, generated in generations for p in generated["phrases"] if not p["present"]}
+    assert sum(encoded) == len(distinct)
+    small = PhraseVectors(model, most=1)
+    for _ in range(3):
+        assert_same(list(score_absent(generations, model, vectors=small)), expected)
+    assert sum(encoded) == 4 * len(distinct)
