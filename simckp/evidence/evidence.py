@@ -55,6 +55,11 @@ class Evidence(Section):
         classifier = of_kind.whole if fold is None else of_kind.folds[fold]
         return None if classifier is None else classifier.probabilities(matrix_CF)
 
+    def contributions(self, kind: Kind, matrix_CF: Floats) -> Floats | None:
+        """Return what each feature adds to the logarithm of each phrase's odds, shape (C, F), or None."""
+        classifier: Classifier | None = getattr(self, kind).whole
+        return None if classifier is None else classifier.contributions(matrix_CF)
+
     def without_folds(self) -> "Evidence":
         """Return what new documents need."""
         parts = {kind: KindOfEvidence(whole=getattr(self, kind).whole, folds=[]) for kind in KINDS}

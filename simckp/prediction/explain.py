@@ -5,16 +5,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from simckp.candidates.occurrences import explain_phrase
-from simckp.data.records import Scored
+from simckp.data.records import Kind, Scored
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.texts import Text, as_document
 from simckp.text import candidate_key, scoring_key
 from simckp.thresholds.calibration import document_threshold
 from simckp.thresholds.selection import count_selected
 
+_FEATURES_SHOWN = 8
+
 
 def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequence[str], most: int) -> Iterator[str]:
     """Yield the lines of the explanation.
+
+    Of a model with evidence, the features of each given phrase that say most are shown with their values, and with what
+    they add to the logarithm of its odds.
 
     Args:
         predictor: The model.
@@ -32,6 +37,7 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
         for rank, candidate in enumerate(scored["phrases"][: 0 if phrases else most], start=1):
             verdict = "predicted" if rank <= predicted else "not predicted"
             yield f"{rank:5d}  {candidate['score']:7.3f}  {verdict:<9}  {candidate['surface']}"
+    contributions = predictor.contributions(document) if phrases else {}
     for phrase in phrases:
         yield f"{phrase!r}:"
         places = explain_phrase(phrase, tagged, **vars(predictor.settings.mining))
@@ -42,6 +48,10 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
             yield "  does not stand in the text"
         scored, key = (present, candidate_key(phrase)) if places else (absent, scoring_key(phrase))
         yield f"  {_place_in(scored, key, _threshold(predictor, scored))}"
+        kind: Kind = "present" if places else "absent"
+        parts = contributions.get(kind, {}).get(key, {})
+        for name, (value, added) in sorted(parts.items(), key=lambda part: -abs(part[1][1]))[:_FEATURES_SHOWN]:
+            yield f"    {added:+6.2f}  {name} = {value:.3g}"
 
 
 def _least(predictor: KeyphrasePredictor) -> int:

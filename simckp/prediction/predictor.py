@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
@@ -50,6 +50,10 @@ from simckp.retrieval.fusion import fused
 from simckp.runtime.quiet import transformers_quiet
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import predict
+
+if TYPE_CHECKING:
+    from simckp.evidence.evidence import Evidence
+    from simckp.evidence.statistics import PhraseStatistics
 
 _BATCH = 16
 _LOG = logging.getLogger(__name__)
@@ -97,7 +101,7 @@ class KeyphrasePredictor:
         except (OSError, SafetensorError) as error:
             reason = str(error).splitlines() or [type(error).__name__]
             raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error
-        self._weigh = _weighing(folder) if self.settings.selection.evidence else None
+        self._evidence = _read_evidence(folder) if self.settings.selection.evidence else None
         self._tagger = load_tagger(self.settings.tagger)
 
     @cached_property
@@ -240,26 +244,61 @@ class KeyphrasePredictor:
         Raises:
             SimCKPError: ``kinds`` has one that was not loaded.
         """
-        settings, kinds = self.settings, self._wanted(kinds)
+        rows = self._similarities(documents, self._wanted(kinds))
+        if self._evidence is None:
+            pairs = [pair for _, pair, _, _ in rows]
+        else:
+            from simckp.evidence.evidence import weigh
+
+            pairs = list(weigh(rows, *self._evidence))
+        return [
+            (by_word_form(document["text"], present), absent)
+            for document, (present, absent) in zip(documents, pairs, strict=True)
+        ]
+
+    def contributions(self, document: Document) -> dict[Kind, dict[str, dict[str, tuple[float, float]]]]:
+        """Return what speaks for each phrase of a document, by kind, key and feature; empty without evidence.
+
+        Each feature has its value, and what it adds to the logarithm of the odds that the phrase is a keyphrase.
+        """
+        if self._evidence is None:
+            return {}
+        from simckp.evidence.evidence import NAMES, features
+
+        evidence, statistics = self._evidence
+        ((_, pair, beams, neighbours),) = self._similarities([document], self.kinds)
+        found = features(document, pair, beams, neighbours, statistics)
+        said: dict[Kind, dict[str, dict[str, tuple[float, float]]]] = {}
+        for kind, scored in zip(KINDS, pair, strict=True):
+            added = evidence.contributions(kind, found[kind])
+            if added is not None:
+                said[kind] = {
+                    phrase["key"]: dict(zip(NAMES[kind], zip(values, parts, strict=True), strict=True))
+                    for phrase, values, parts in zip(
+                        scored["phrases"], found[kind].tolist(), added.tolist(), strict=True
+                    )
+                }
+        return said
+
+    def _similarities(
+        self, documents: list[Document], kinds: Sequence[Kind]
+    ) -> list[tuple[Document, tuple[Scored, Scored], Generated, Generated]]:
+        """Return each document with its scored phrases, and the phrases of its beams and of its neighbours."""
+        settings = self.settings
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
         generates = "absent" in kinds or not self._networks.extractor.extracts
         beams = neighbours = found = list(map(_nothing, documents))
         if generates and (BEAMS in settings.generation.sources or not self._networks.extractor.extracts):
             beams = self._overgenerator(documents)
-        if generates or self._weigh is not None:
+        if generates or self._evidence is not None:
             found = list(self._retrieve(documents))
         if generates:
             neighbours = found
         generated = map(fused, beams, neighbours)
         rows = list(zip(documents, mined, generated, strict=True))
         pairs = self._networks.score(rows, overlap=settings.windows.overlap)
-        if self._weigh is not None:
-            pairs = list(self._weigh(zip(documents, pairs, beams, found, strict=True)))
-        return [
-            (by_word_form(document["text"], present), absent)
-            for document, (present, absent) in zip(documents, pairs, strict=True)
-        ]
+        return list(zip(documents, pairs, beams, found, strict=True))
 
     def choose(
         self,
@@ -278,18 +317,16 @@ class KeyphrasePredictor:
         return predict(pairs, thresholds=thresholds, minimum=minimum, most=top_k, kinds=kinds)
 
 
-def _weighing(folder: Path) -> Callable[[Iterable[Any]], Iterable[tuple[Scored, Scored]]]:
-    """Return the function that turns the similarities of documents into probabilities.
+def _read_evidence(folder: Path) -> tuple["Evidence", "PhraseStatistics"]:
+    """Return what turns similarities into probabilities.
 
     Raises:
         SimCKPError: The folder's evidence is missing or damaged.
     """
-    from simckp.evidence.evidence import Evidence, weigh
+    from simckp.evidence.evidence import Evidence
     from simckp.evidence.statistics import PhraseStatistics
 
-    return partial(
-        weigh, evidence=Evidence.load(folder / EVIDENCE), statistics=PhraseStatistics.load(folder / STATISTICS)
-    )
+    return Evidence.load(folder / EVIDENCE), PhraseStatistics.load(folder / STATISTICS)
 
 
 _POSSIBLE = "batch_size must be a whole number from 1, top_k from 0, threshold finite, kinds of what was loaded:"

@@ -1,6 +1,7 @@
 """The predictor on tiny networks: spans, options, streams, batches, folders of strangers."""
 
 import json
+import math
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -15,13 +16,20 @@ import torch
 import transformers
 
 import simckp
+from simckp.data.records import PhraseCount
 from simckp.errors import SimCKPError
+from simckp.evidence.classifier import Classifier, FeatureFunction
+from simckp.evidence.evidence import NAMES, Evidence, KindOfEvidence
+from simckp.evidence.statistics import PhraseStatistics
 from simckp.extraction.loading import new_extractor
+from simckp.networks.settings import read_settings
 from simckp.params import Generation, Mining, Retrieval, Selection, Tagger, Windows
+from simckp.prediction.explain import explain_document
 from simckp.prediction.model_folder import PredictorSettings, write_model_settings
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.reranking.reranker import BeamOrder, new_reranker
 from simckp.retrieval.memory import KeyphraseMemory
+from simckp.text import candidate_key
 from simckp.thresholds.calibration import same_for_all
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document
 
@@ -377,3 +385,60 @@ def test_absent_keyphrases_come_from_neighbours_too(
     assert [{surface for surface, _ in phrases(predictor(text), "absent")} for _ in range(2)] == [beams, beams]
     (warning,) = [record.message for record in caplog.records if "memory" in record.message]
     assert "absent keyphrases come from the decoder alone" in warning
+
+
+def with_evidence(folder: Path, *, knows: str = "log_occurrences") -> Path:
+    """Give a model folder with a memory evidence by hand: one feature of present phrases counts."""
+
+    def of_kind(names: tuple[str, ...]) -> KindOfEvidence:
+        functions = [
+            FeatureFunction(name=name, knots=[0.0, 2.0], values=[0.0, 2.0 * (name == knows)]) for name in names
+        ]
+        return KindOfEvidence(whole=Classifier(intercept=-1.0, functions=functions), folds=[])
+
+    settings = read_settings(folder / "simckp.json", PredictorSettings)
+    chosen = settings.selection.model_copy(update={"evidence": True})
+    thresholds = [same_for_all(kind, 0.0) for kind in ("present", "absent")]
+    write_model_settings(folder, settings.model_copy(update={"selection": chosen}), thresholds)
+    Evidence(**{kind: of_kind(names) for kind, names in NAMES.items()}).save(folder / "evidence.json")
+    counts = PhraseCount(key=candidate_key("sparse graphs"), candidates=9, present=4, absent=0)
+    PhraseStatistics.of([counts]).save(folder / "phrases.safetensors")
+    return folder
+
+
+def test_with_evidence_scores_are_probabilities(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = with_evidence(with_memory(make_folder(tmp_path, tiny_bert), "neighbours"))
+    text = "We study sparse graphs. Random search of sparse graphs, tabu search."
+    predictor = KeyphrasePredictor.from_pretrained(folder)
+    found = phrases(predictor(text), "present")
+    counts = {surface: text.count(surface) for surface, _ in found}
+    assert counts["sparse graphs"] == 2 and counts["tabu search"] == 1
+    for surface, score in found:
+        assert score == pytest.approx(1.0 / (1.0 + math.exp(1.0 - math.log1p(counts[surface])))), surface
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert phrases(predictor(text), "absent") == [("graph theory", pytest.approx(1.0 / (1.0 + math.e)))]
+    # The neighbours are asked for present phrases as well, and are no absent ones then.
+    assert phrases(predictor(text, kinds=["present"]), "present") == found
+    document = make_document(text, [])
+    parts = predictor.contributions(document)["present"]["spars graph"]
+    assert parts["log_occurrences"] == (pytest.approx(math.log(3)), pytest.approx(math.log(3)))
+    assert parts["log_present_in_corpus"] == (pytest.approx(math.log(5)), 0.0) and parts["log_neighbours"][
+        0
+    ] == pytest.approx(math.log(2))
+
+
+def test_the_explanation_says_what_the_evidence_is(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = with_evidence(with_memory(make_folder(tmp_path, tiny_bert), "neighbours"))
+    predictor = KeyphrasePredictor.from_pretrained(folder)
+    lines = list(explain_document(predictor, "Sparse graphs, sparse graphs.", phrases=["sparse graph"], most=5))
+    assert "     +1.10  log_occurrences = 1.1" in lines
+    without = KeyphrasePredictor.from_pretrained(make_folder(tmp_path / "other", tiny_bert))
+    assert not any("log_" in line for line in explain_document(without, "Sparse graphs.", phrases=["graphs"], most=5))
+
+
+@pytest.mark.parametrize("name", ["evidence.json", "phrases.safetensors"])
+def test_a_folder_without_its_evidence_is_refused_in_one_sentence(tiny_bert: Path, tmp_path: Path, name: str) -> None:
+    folder = with_evidence(with_memory(make_folder(tmp_path, tiny_bert), "neighbours"))
+    (folder / name).unlink()
+    with pytest.raises(SimCKPError, match=f"{name}: not the "):
+        KeyphrasePredictor.from_pretrained(folder)
