@@ -260,10 +260,14 @@ class Selection(Section):
 
 
 class Evaluation(Section):
-    """Default profile, further profiles, and the bootstrap's resamples and confidence."""
+    """Default profile, further profiles, and the bootstrap's resamples and confidence.
+
+    ``semantic``: the encoder for semantic precision, recall and F1 as a further profile; null for none.
+    """
 
     profile: Literal["simckp", "chan19", "kpg", "kpg_hard"]
     further_profiles: list[Literal["simckp", "chan19", "kpg", "kpg_hard"]]
+    semantic: str | None
     resamples: Annotated[int, Field(ge=100)]
     confidence: Annotated[float, Field(gt=0.5, lt=1.0)]
 
