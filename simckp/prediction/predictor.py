@@ -224,7 +224,7 @@ class KeyphrasePredictor:
             warn_of_paths(text for _, text in batch)
             documents = [as_document(text, number) for number, text in batch]
             pairs = self.score(documents, kinds=kinds)
-            chosen = self.choose(pairs, top_k=top_k, threshold=threshold, kinds=kinds)
+            chosen = self.choose(documents, pairs, top_k=top_k, threshold=threshold, kinds=kinds)
             for (_, text), document, predicted in zip(batch, documents, chosen, strict=True):
                 whole = given_text(text, document)
                 warnings = [*predicted["warnings"], *language_warnings(document["text"])]
@@ -237,8 +237,6 @@ class KeyphrasePredictor:
     def score(self, documents: list[Document], *, kinds: Sequence[Kind] | None = None) -> list[tuple[Scored, Scored]]:
         """Return all scored candidates of each document, present and absent.
 
-        Candidates are those of the pipeline, except that words which only share a stem are several here
-        (:mod:`simckp.prediction.word_forms`).
         Generation is skipped if ``kinds`` lacks ``absent``, unless the model predicts present keyphrases by generation.
 
         Raises:
@@ -246,15 +244,10 @@ class KeyphrasePredictor:
         """
         rows = self._similarities(documents, self._wanted(kinds))
         if self._evidence is None:
-            pairs = [pair for _, pair, _, _ in rows]
-        else:
-            from simckp.evidence.evidence import weigh
+            return [pair for _, pair, _, _ in rows]
+        from simckp.evidence.evidence import weigh
 
-            pairs = list(weigh(rows, *self._evidence))
-        return [
-            (by_word_form(document["text"], present), absent)
-            for document, (present, absent) in zip(documents, pairs, strict=True)
-        ]
+        return list(weigh(rows, *self._evidence))
 
     def contributions(self, document: Document) -> dict[Kind, dict[str, dict[str, tuple[float, float]]]]:
         """Return what speaks for each phrase of a document, by kind, key and feature; empty without evidence.
@@ -302,19 +295,28 @@ class KeyphrasePredictor:
 
     def choose(
         self,
+        documents: list[Document],
         pairs: list[tuple[Scored, Scored]],
         *,
         top_k: int | None = None,
         threshold: float | None = None,
         kinds: Sequence[Kind] | None = None,
     ) -> list[Predicted]:
-        """Return the keyphrases that are predicted from the scored phrases; see :meth:`__call__` for the options."""
+        """Return the keyphrases that are predicted from the scored phrases; see :meth:`__call__` for the options.
+
+        They are those of the pipeline, except that words which only share a stem are several keyphrases here
+        (:mod:`simckp.prediction.word_forms`).
+        """
         minimum = self.settings.selection.minimum if top_k is None else top_k
         thresholds = self.thresholds
         if threshold is not None:
             minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
         kinds = self._wanted(kinds, top_k=top_k, threshold=threshold)
-        return predict(pairs, thresholds=thresholds, minimum=minimum, most=top_k, kinds=kinds)
+        chosen = predict(pairs, thresholds=thresholds, minimum=minimum, most=top_k, kinds=kinds)
+        return [
+            {**row, "phrases": _shown(document["text"], row["phrases"], top_k)}
+            for document, row in zip(documents, chosen, strict=True)
+        ]
 
 
 def _read_evidence(folder: Path) -> tuple["Evidence", "PhraseStatistics"]:
@@ -327,6 +329,12 @@ def _read_evidence(folder: Path) -> tuple["Evidence", "PhraseStatistics"]:
     from simckp.evidence.statistics import PhraseStatistics
 
     return Evidence.load(folder / EVIDENCE), PhraseStatistics.load(folder / STATISTICS)
+
+
+def _shown(text: str, phrases: list[PredictedPhrase], most: int | None) -> list[PredictedPhrase]:
+    """Return the phrases with different words apart, at most so many of each kind."""
+    parts = by_word_form(text, phrases)
+    return [part for kind in KINDS for part in [one for one in parts if one["kind"] == kind][:most]]
 
 
 _POSSIBLE = "batch_size must be a whole number from 1, top_k from 0, threshold finite, kinds of what was loaded:"

@@ -4,9 +4,11 @@ Networks score, and evaluations count, a phrase by its Porter stems, which join 
 """
 
 import re
+from collections.abc import Iterable
+from typing import TypeVar
 
 from simckp.candidates.mining import commonest_form
-from simckp.data.records import Scored, ScoredPhrase, Span
+from simckp.data.records import PredictedPhrase, ScoredPhrase, Span
 from simckp.text import single_spaced, tokens, without_joints
 
 # Endings of plurals and verbs; a doubled consonant before them counts once ("planning", "plans").
@@ -26,20 +28,23 @@ def word_form(word: str) -> str:
     return _DOUBLED.sub(r"\1", _ENDING.sub("", word))
 
 
-def by_word_form(text: str, scored: Scored) -> Scored:
-    """Split each present phrase whose occurrences are forms of different words; all parts keep key and score.
+Phrase = TypeVar("Phrase", ScoredPhrase, PredictedPhrase)
+
+
+def by_word_form(text: str, phrases: Iterable[Phrase]) -> list[Phrase]:
+    """Split each phrase whose occurrences are forms of different words; all parts keep key and score.
 
     Args:
         text: The text that the spans refer to.
-        scored: Scored phrases of the text.
+        phrases: Phrases; one without spans stays.
 
     Returns:
         The phrases in their order. Of a phrase that is split, the part with the phrase's surface comes first.
     """
-    return {**scored, "phrases": [part for phrase in scored["phrases"] for part in _parts(text, phrase)]}
+    return [part for phrase in phrases for part in _parts(text, phrase)]
 
 
-def _parts(text: str, phrase: ScoredPhrase) -> list[ScoredPhrase]:
+def _parts(text: str, phrase: Phrase) -> list[Phrase]:
     groups: dict[tuple[str, ...], list[Span]] = {_form(phrase["surface"]): []}
     for span in phrase["spans"]:
         groups.setdefault(_form(text[span["start"] : span["end"]]), []).append(span)

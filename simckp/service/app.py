@@ -19,6 +19,7 @@ from simckp.data.files import RepeatedNameError, parse_json
 from simckp.prediction.language import language_warnings
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.texts import as_document
+from simckp.prediction.word_forms import by_word_form
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
 from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
@@ -127,7 +128,9 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
     ]
     answers = []
     for request, document, pair in zip(batch, documents, predictor.score(documents, kinds=kinds), strict=True):
-        (predicted,) = predictor.choose([pair], top_k=request.top_k, threshold=request.threshold, kinds=kinds)
+        (predicted,) = predictor.choose(
+            [document], [pair], top_k=request.top_k, threshold=request.threshold, kinds=kinds
+        )
         chosen = {(phrase["kind"], phrase["surface"]) for phrase in predicted["phrases"]}
         phrases = [
             PhraseOut(
@@ -139,7 +142,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
             )
             for scored in pair
             if scored["kind"] in kinds
-            for phrase in scored["phrases"]
+            for phrase in by_word_form(document["text"], scored["phrases"])
             if request.every_score or (scored["kind"], phrase["surface"]) in chosen
         ]
         answers.append(

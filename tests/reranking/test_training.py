@@ -20,6 +20,7 @@ RERANKER = OPTIMISATION | {
     "present_phrases": "leave_out",
     "positives": "generated",
     "negatives": None,
+    "training_documents": None,
     "max_phrase_tokens": 8,
 }
 
