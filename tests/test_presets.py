@@ -282,7 +282,7 @@ def test_mistakes_are_one_message_without_traceback(
 ) -> None:
     with pytest.raises(SystemExit):
         call(monkeypatch, "papr")
-    assert "there is no preset 'papr'; presets/ has measure, paper" in capsys.readouterr().err
+    assert "there is no preset 'papr'; presets/ has measure, mix, paper" in capsys.readouterr().err
     (project / PRESETS / "mine.yaml").write_text("lamda: 1", encoding="utf-8")
     with pytest.raises(SystemExit, match=r"error: presets/mine.yaml: unknown parameter 'lamda'"):
         call(monkeypatch, "mine")
