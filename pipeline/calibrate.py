@@ -19,6 +19,7 @@ def main(seed: str) -> None:
             minimum=selection.minimum,
             limit=selection.limit,
             fixed=selection.value,
+            probabilities=selection.evidence,
         )
         stage.entry.target("thresholds").write(thresholds, shard_rows=stage.params.shard_rows)
         kinds: dict[str, dict[str, dict[str, float]]] = {}

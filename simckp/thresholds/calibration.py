@@ -34,10 +34,16 @@ FEATURES = (
     "mean",
     "spread",
 )
+ITSELF = ("score",)  # the only feature where the score is the probability
 
 
 def calibrate_kinds(
-    rows: Iterable[Scored], *, minimum: int, limit: float | None, fixed: float | None = None
+    rows: Iterable[Scored],
+    *,
+    minimum: int,
+    limit: float | None,
+    fixed: float | None = None,
+    probabilities: bool = False,
 ) -> list[Threshold]:
     """Find the thresholds of each kind by every method on the scores of the validation set.
 
@@ -46,11 +52,16 @@ def calibrate_kinds(
         minimum: Of the best-five rule; the global threshold is chosen with it.
         limit: Of the adaptive rule: it gives at most this many times the keyphrases that it expects; None, any number.
         fixed: A threshold of the user's, reported with the other methods.
+        probabilities: Whether the scores are probabilities; the adaptive rule then takes them as they are.
     """
     rankings: dict[str, list[Ranking]] = {"present": [], "absent": []}
     for row in rows:
         rankings[row["kind"]].append(ranking(row))
-    return [row for kind, ranked in rankings.items() for row in _thresholds(kind, ranked, minimum, limit, fixed)]
+    return [
+        row
+        for kind, ranked in rankings.items()
+        for row in _thresholds(kind, ranked, minimum, limit, fixed, probabilities)
+    ]
 
 
 def same_for_all(kind: str, value: float, *, method: str = FIXED) -> Threshold:
@@ -91,12 +102,20 @@ def document_threshold(threshold: Threshold, scores: Floats) -> float:
     """
     if not threshold["features"] or not len(scores):
         return threshold["value"]
-    depth = min(len(scores), _DEPTH)
-    logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
-    probability = 1.0 / (1.0 + np.exp(-logits))
+    probability = _probabilities(threshold, scores)
     weight, prior = threshold["precision_weight"], threshold["gold_prior"]
     gain_GC = _expected_gain(probability, np.asarray([weight]), np.asarray([prior]), threshold["limit"])
     return threshold_after(scores, gain_GC[0])
+
+
+def _probabilities(threshold: Threshold, scores: Floats) -> Floats:
+    """Return how likely each of the best 50 candidates is right by an adaptive rule, shape (50,) or fewer."""
+    depth = min(len(scores), _DEPTH)
+    if tuple(threshold["features"]) == ITSELF:
+        return scores[:depth]
+    logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
+    probability: Floats = 1.0 / (1.0 + np.exp(-logits))
+    return probability
 
 
 def _expected_gain(probability: Floats, weight_G: Floats, prior_G: Floats, limit: float | None) -> Floats:
@@ -148,14 +167,19 @@ def score_features(scores: Floats) -> Floats:
 
 
 def _thresholds(
-    kind: str, rankings: list[Ranking], minimum: int, limit: float | None, fixed: float | None
+    kind: str,
+    rankings: list[Ranking],
+    minimum: int,
+    limit: float | None,
+    fixed: float | None,
+    probabilities: bool,
 ) -> list[Threshold]:
     paper = calibrate(rankings, minimum=minimum)
 
     thresholds = [
         same_for_all(kind, paper.threshold, method=PAPER),
         same_for_all(kind, best_global_threshold(rankings, minimum=minimum), method=GLOBAL),
-        _adaptive(kind, rankings, limit),
+        (_expecting if probabilities else _adaptive)(kind, rankings, limit),
     ]
     if fixed is not None:
         thresholds.append(same_for_all(kind, fixed))
@@ -221,6 +245,17 @@ def _adaptive(kind: str, rankings: Sequence[Ranking], limit: float | None) -> Th
         "gold_prior": prior,
         "limit": limit,
     }
+
+
+def _expecting(kind: str, rankings: Sequence[Ranking], limit: float | None) -> Threshold:
+    """Return the adaptive rule for scores that are probabilities: only its weight and prior are chosen."""
+    nothing = same_for_all(kind, HIGHEST_SIMILARITY, method=ADAPTIVE)
+    counted = [one for one in rankings if one.targets and len(one.scores)]
+    if not counted:
+        return nothing
+    weight, prior = _best_rule(counted, [one.scores[:_DEPTH] for one in counted], limit)
+    rule = {"features": list(ITSELF), "precision_weight": weight, "gold_prior": prior, "limit": limit}
+    return {**nothing, **rule}  # type: ignore[typeddict-item]
 
 
 def _best_rule(

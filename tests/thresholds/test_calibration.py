@@ -149,3 +149,23 @@ def test_a_cut_does_not_separate_equal_scores_and_takes_any_number() -> None:
 def test_the_oracle_gives_nothing_where_nothing_is_right() -> None:
     assert oracle_threshold(Ranking.of([0.9], [False], 1)) == float("inf")
     assert oracle_threshold(Ranking.of([0.9, 0.1], [True, False], 1)) == pytest.approx(0.5)
+
+
+def test_scores_that_are_probabilities_are_taken_as_they_are() -> None:
+    random = np.random.default_rng(0)
+    rows = []
+    for _ in range(300):
+        probabilities = np.sort(random.beta(0.3, 1.5 + 3.0 * random.random(), size=30))[::-1]
+        rows.append(scored("present", probabilities, random.random(30) < probabilities))
+    found = by_method(rows, minimum=0, limit=None, probabilities=True)
+    rule = found["present", ADAPTIVE]
+    assert rule["features"] == ["score"] and rule["coefficients"] == []
+    assert rule["f1_at_m"] > max(found["present", PAPER]["f1_at_m"], found["present", GLOBAL]["f1_at_m"])
+    weight, prior = rule["precision_weight"], rule["gold_prior"]
+    for row in rows[:20]:
+        probability = np.asarray([phrase["score"] for phrase in row["phrases"]])
+        expected = np.cumsum(probability)
+        gain = weight * expected / np.arange(1, 31) + (1 - weight) * expected / (prior + expected[-1])
+        assert (probability > document_threshold(rule, probability)).sum() == np.argmax(gain) + 1
+    nothing = by_method([scored("absent", [], [], 1)], minimum=0, probabilities=True)["absent", ADAPTIVE]
+    assert (nothing["features"], nothing["value"]) == ([], HIGHEST_SIMILARITY)
