@@ -1,6 +1,5 @@
 """Turn raw records into documents: unescape entities, remove markup, compose one text, clean each keyphrase."""
 
-import html.entities
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from typing_extensions import TypeIs
 
 from simckp.data.records import Document, Dropped
+from simckp.documents.entities import unescape_entities
 from simckp.documents.readers import RawDocument
 from simckp.documents.sources import writable
 from simckp.errors import InputError
@@ -24,13 +24,10 @@ _BLOCK = "article|blockquote|body|br|dd|div|dl|dt|h[1-6]|head|hr|html|li|ol|p|pr
 _ATTRIBUTES = r"""(?:\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+))*\s*"""
 _INLINE_TAG = re.compile(rf"<(?P<end>/?)(?:[a-z]+:)?(?P<name>{_INLINE})(?P<attributes>{_ATTRIBUTES})/?>", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:[a-z]+:)?(?:{_BLOCK}){_ATTRIBUTES}/?>", re.IGNORECASE)
-# Without a semicolon, "&copy=2" is a part of an address.
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SENTENCE_END = (".", "!", "?", "\u3002")
 _PUBLISHED = re.compile(r"[A-Za-z0-9 '-]+")
-_MOST_UNESCAPING = 3
 NO_TEXT = "no_text"
 
 
@@ -46,11 +43,7 @@ def clean_text(text: str) -> str:
     >>> clean_text("List<b> of b, a<b and c>d, ?x=1&copy=2")
     'List<b> of b, a<b and c>d, ?x=1&copy=2'
     """
-    for _ in range(_MOST_UNESCAPING if "&" in text else 0):
-        unescaped = _ENTITY.sub(_unescaped, text)
-        if unescaped == text:
-            break
-        text = unescaped
+    text = unescape_entities(text)
     if "<" in text:
         closed = {match["name"].lower() for match in _INLINE_TAG.finditer(text) if match["end"]}
         text = _INLINE_TAG.sub(partial(_without_inline, closed=closed), text)
@@ -65,11 +58,6 @@ def without_controls(text: str) -> str:
     'tabu search'
     """
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
-
-
-def _unescaped(entity: re.Match[str]) -> str:
-    known = entity[0].startswith("&#") or entity[0][1:] in html.entities.html5
-    return html.unescape(entity[0]) if known else entity[0]
 
 
 def _without_inline(tag: re.Match[str], closed: set[str]) -> str:
