@@ -43,7 +43,9 @@ class Corpus(Section):
 
     path: str
     files: list[str] | None
-    format: Literal["jsonl", "json", "csv", "tsv", "parquet", "text", "lines", "one2set", "liaad"] | None = None
+    format: (
+        Literal["jsonl", "json", "csv", "tsv", "parquet", "bibtex", "ris", "text", "lines", "one2set", "liaad"] | None
+    ) = None
     fields: dict[Literal["id", "title", "abstract", "keyphrases"], str] | None = None
     encoding: str = "utf-8"
 

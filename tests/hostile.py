@@ -90,8 +90,32 @@ def parquets(draw: st.DrawFn) -> tuple[str, bytes]:
     return "x.parquet", content[: draw(st.sampled_from([len(content), len(content) // 2, 3]))]
 
 
+LATEX = TEXT | st.text(alphabet="ab1 {}\\\"'`^~$%&#@,=-\n", max_size=60)
+
+
+@st.composite
+def references(draw: st.DrawFn) -> tuple[str, bytes]:
+    """Entries of BibTeX or RIS with any text in their fields, unescaped, some of them cut."""
+    name = draw(st.sampled_from(["x.bib", "x.ris"]))
+    entries = draw(st.lists(st.tuples(st.text(max_size=6), LATEX, LATEX, TEXT), max_size=4))
+    wrap = draw(st.sampled_from(["{%s}", '"%s"', "%s"]))
+    if name == "x.bib":
+        blocks = [
+            f"@misc{{{key},\n title = {wrap % title},\n abstract = {{{abstract}}},\n keywords = {{{words}}}\n}}\n"
+            for key, title, abstract, words in entries
+        ]
+    else:
+        blocks = [
+            f"TY  - JOUR\nID  - {key}\nTI  - {title}\nAB  - {abstract}\nKW  - {words}\nER  - \n"
+            for key, title, abstract, words in entries
+        ]
+    text = draw(LINE_END).join(blocks)
+    text = text[: draw(st.sampled_from([len(text), len(text), len(text) // 2]))]
+    return name, text.encode(draw(ENCODING), "replace")
+
+
 PLAIN = st.tuples(st.just("x.txt"), TEXT.map(lambda text: text.encode("utf-8", "replace")) | st.binary(max_size=200))
-FILES = json_files() | tables() | parquets() | PLAIN
+FILES = json_files() | tables() | parquets() | references() | PLAIN
 NO_TEXT = st.sampled_from(
     [None, 3, float("nan"), b"bytes", np.str_("graph"), np.array(["a", "b"]), pd.NA, Path("x"), {}]
 )

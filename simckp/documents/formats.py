@@ -5,17 +5,17 @@ Row numbers count from 1, as a text editor or spreadsheet shows them.
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from simckp.data.files import RepeatedNameError, parse_json
-from simckp.documents.sources import STDIN, bare_suffix, text_lines, uncompressed
+from simckp.documents.bibtex import read_bibtex
+from simckp.documents.ris import read_ris
+from simckp.documents.sources import STDIN, Record, Rows, bare_suffix, text_lines, uncompressed
 from simckp.errors import InputError
 
-Record = Mapping[str, Any]
-Rows = Iterator[tuple[int, Record]]
 _LONGEST_FIELD = 2**31 - 1
 _TITLE_END, _PRESENT_END = "<eos>", "<peos>"
 _SOURCE, _TARGET = "_src.txt", "_trg.txt"
@@ -204,6 +204,8 @@ FORMATS: dict[str, Callable[[Path, str], Rows]] = {
     "csv": read_csv,
     "tsv": read_tsv,
     "parquet": read_parquet,
+    "bibtex": read_bibtex,
+    "ris": read_ris,
     "text": read_text,
     "lines": read_lines,
     "one2set": read_one2set,
@@ -217,6 +219,8 @@ SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
+    ".bib": "bibtex",
+    ".ris": "ris",
     ".txt": "text",
 }
 _ENDINGS = {"one2set": (_SOURCE,), "liaad": (".txt",), "lines": (".txt",)}

@@ -9,8 +9,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from simckp.documents.formats import SUFFIXES, Record, format_of, is_of_format, read_records
-from simckp.documents.sources import STDIN, writable
+from simckp.documents.bibtex import KEYPHRASE_FIELDS
+from simckp.documents.entities import unescape_entities
+from simckp.documents.formats import SUFFIXES, format_of, is_of_format, read_records
+from simckp.documents.sources import STDIN, Record, writable
 from simckp.errors import InputError
 
 # The names that a field may have in a file; a document may have its keyphrases under one of the names only.
@@ -21,15 +23,27 @@ NAMES = {
     "keyphrases": ("keyphrases", "keywords", "keyword"),
 }
 _KNOWN = [name for names in NAMES.values() for name in names]
+# In RIS, a field is named by its tag; of two tags, most programs write one.
+_OWN_NAMES = {
+    "bibtex": NAMES | {"keyphrases": KEYPHRASE_FIELDS},
+    "ris": {"id": ("ID",), "title": ("TI", "T1"), "abstract": ("AB", "N2"), "keyphrases": ("KW",)},
+}
+# Formats whose field names have no case, and how they are read.
+_CASE = {"bibtex": str.lower, "ris": str.upper}
+# Formats in which commas separate keyphrases, unless a ';' does.
+_WITH_COMMAS = ("bibtex", "ris")
 # Fields of the midas sets: the tokens, the present keyphrases, the absent keyphrases.
 _TOKENS, _PARTS = "document", ("extractive_keyphrases", "abstractive_keyphrases")
 _NEARLY_EQUAL, _SHOWN = 0.85, 60
+_KEEP = "keep one of them, or map one by name"
 # Formats made by spreadsheets and data frames. Published JSON has texts with ';', in which a comma is part of a phrase.
 _WITH_CELLS = ("csv", "tsv", "parquet")
 # Lists as Python or JSON write them: "['a', 'b']", "[a, b]", "[]".
 _LIST_LITERAL = re.compile(r"\s*(?:[\[({]\s*['\"].*['\"],?\s*[\])}]|\[(?:[^;]*,[^;]*|\s*)\])\s*", re.DOTALL)
 # Not the commas of "1,2-dichloroethane" or "N,N-dimethylformamide".
-_OTHER_SEPARATOR = re.compile(r",(?=\s|[^\W\d_]{2})|\s\|\s|\n")
+_COMMA = r",(?=\s|[^\W\d_]{2})"
+_BAR = r"\s\|\s"
+_OTHER_SEPARATOR = re.compile(rf"{_COMMA}|{_BAR}|\n")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,9 +116,11 @@ def read_documents(files: Iterable[Path], reading: Reading = Reading()) -> Itera
             keyphrases in one text that are not separated by ``;``.
     """
     for file in files:
-        cells = format_of(file, reading.format) in _WITH_CELLS
-        for row, record in read_records(file, chosen=reading.format, encoding=reading.encoding):
-            yield _document(record, file, row, reading.fields, cells=cells)
+        kind = format_of(file, reading.format)
+        cased, own = _CASE.get(kind, str), _OWN_NAMES.get(kind, NAMES)
+        names = {name: (cased(reading.fields[name]),) if name in reading.fields else own[name] for name in NAMES}
+        for row, record in read_records(file, chosen=kind, encoding=reading.encoding):
+            yield _document(record, file, row, names, kind)
 
 
 def identifier(raw: RawDocument) -> str:
@@ -148,11 +164,11 @@ def read_texts(record: Record, path: Path, row: int | None, names: Sequence[str]
     return [text or "" for text in texts]
 
 
-def _document(record: Record, path: Path, row: int, fields: Mapping[str, str], *, cells: bool) -> RawDocument:
+def _document(record: Record, path: Path, row: int, names: Mapping[str, tuple[str, ...]], kind: str) -> RawDocument:
     if isinstance(record.get(_TOKENS), list) and any(part in record for part in _PARTS):
         record = _joined(record, path, row)
-    names = {target: (fields[target],) if target in fields else NAMES[target] for target in NAMES}
-    title, abstract = read_texts(record, path, row, (names["title"][0], names["abstract"][0]))
+    title_and_abstract = [_name_used(record, names[target], path, row) for target in ("title", "abstract")]
+    title, abstract = read_texts(record, path, row, title_and_abstract)
     refuse_near_names(record, tuple(name for expected in names.values() for name in expected), path, row)
     return RawDocument(
         file=path,
@@ -160,8 +176,17 @@ def _document(record: Record, path: Path, row: int, fields: Mapping[str, str], *
         id=_identifier(record, names["id"][0], path, row),
         title=title,
         abstract=abstract,
-        keyphrases=_keyphrases(record, names["keyphrases"], path, row, cells=cells),
+        keyphrases=_keyphrases(record, names["keyphrases"], path, row, kind),
     )
+
+
+def _name_used(record: Record, names: tuple[str, ...], path: Path, row: int) -> str:
+    """Return the one of the names that a record uses; several only with the same text, as some programs write it."""
+    used = [name for name in names if name in record] or list(names)
+    if len(used) > 1 and len({" ".join(str(record.get(name)).split()) for name in used}) > 1:
+        problem = f"has another text than '{used[0]}'; {_KEEP}"
+        raise InputError(path, row, used[1], problem)
+    return used[0]
 
 
 def _joined(record: Record, path: Path, row: int) -> Record:
@@ -230,16 +255,27 @@ def kind_of(value: object) -> str:
     return "NaN (a missing value)" if isinstance(value, Real) and value != value else type(value).__name__
 
 
-def _keyphrases(record: Record, names: tuple[str, ...], path: Path, row: int, *, cells: bool) -> list[Any] | str | None:
+def _keyphrases(record: Record, names: tuple[str, ...], path: Path, row: int, kind: str) -> list[Any] | str | None:
     named = [name for name in names if name in record]
     if len(named) > 1:
-        raise InputError(path, row, named[1], f"keyphrases stand under '{named[0]}' as well; keep one of them")
+        raise InputError(path, row, named[1], f"keyphrases stand under '{named[0]}' as well; {_KEEP}")
     value = record[named[0]] if named else None
     if isinstance(value, str):
-        _refuse_unsplit(value, path, row, named[0], cell=cells)
-    if value is None or isinstance(value, str | list):
+        _refuse_unsplit(value, path, row, named[0], cell=kind in _WITH_CELLS)
+        return _split_at_commas(value, path, row, named[0]) if kind in _WITH_COMMAS else value
+    if value is None or isinstance(value, list):
         return value
     raise InputError(path, row, named[0], f"expected a list or a ';'-separated text, found {type(value).__name__}")
+
+
+def _split_at_commas(text: str, path: Path, row: int, name: str) -> list[Any] | str:
+    """Return the parts of a text without a ``;`` that is no entity; a text with one is split after cleaning."""
+    if ";" in unescape_entities(text):
+        return text
+    parts = re.split(_COMMA, text)
+    if len(parts) == 1 and re.search(_BAR, text):
+        raise InputError(path, row, name, f"expected keyphrases separated by ';' or ',', found {text[:_SHOWN]!r}")
+    return [phrase for part in parts if (phrase := part.strip(", \t\r\n"))]
 
 
 def _refuse_unsplit(text: str, path: Path, row: int, name: str, *, cell: bool) -> None:

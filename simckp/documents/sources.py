@@ -4,7 +4,7 @@ import codecs
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from simckp.errors import InputError
 
+Record = Mapping[str, Any]
+Rows = Iterator[tuple[int, Record]]
 STDIN = Path("-")
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK_BYTES = 1 << 20

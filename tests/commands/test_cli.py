@@ -317,6 +317,41 @@ def test_two_documents_of_one_id_are_not_predicted(model: Path, tmp_path: Path) 
     assert "twice.jsonl:3:id: 'a' is the id of" in str(done.exception)
 
 
+BIBTEX = r"""@article{boe2020,
+  title = {Tabu search of {Sparse} graphs},
+  abstract = {We study the colouring of sparse graphs in {\"O}rebro.},
+  keywords = {tabu search, sparse graphs}
+}
+@misc{title-only, Title = "Nothing"}
+"""
+RIS = "TY  - JOUR\nID  - r1\nTI  - Tabu search\nAB  - We study sparse graphs.\nKW  - graphs\nKW  - tabu\nER  - \n"
+
+
+def test_references_of_bibtex_and_ris(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.bib").write_text(BIBTEX, encoding="utf-8")
+    (tmp_path / "x.ris").write_text(RIS, encoding="utf-8")
+    options = ("--model", model, "--present-only")
+    found = {p: fine("predict", tmp_path / p, *options).splitlines() for p in ("x.bib", "x.ris")}
+    assert [json.loads(line)["id"] for line in found["x.bib"]] == ["boe2020", "title-only"]
+    first = json.loads(found["x.bib"][0])
+    assert first["text"] == "Tabu search of Sparse graphs. We study the colouring of sparse graphs in Örebro."
+    assert first["phrases"]
+    assert [json.loads(line)["id"] for line in found["x.ris"]] == ["r1"]
+    assert fine("predict", "-", "--format", "bibtex", *options, stdin=BIBTEX).splitlines() == found["x.bib"]
+    inspected = json.loads(fine("data", "inspect", tmp_path / "x.bib", "--json"))
+    assert inspected["statistics"]["documents"] == 1  # in training, a document without keyphrases is dropped
+    assert inspected["dropped"] == {"document: no_gold": 1} and inspected["problems"] == []
+    (tmp_path / "x.bib").write_text(BIBTEX.replace("},\n  keywords", "}\n  keywords"), encoding="utf-8")
+    for command in (("predict", tmp_path / "x.bib", *options), ("data", "inspect", tmp_path / "x.bib")):
+        done = call(*command)
+        assert done.exit_code == 1
+        assert "x.bib:1:abstract: the value goes on with 'keywords" in done.stdout + str(done.exception)
+    no_text = "@misc{a, note = {n}}"
+    assert "expected the fields 'title' and 'abstract'" in str(
+        call("predict", "-", "--format", "bibtex", *options, stdin=no_text).exception
+    )
+
+
 def test_explain(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "doc.txt"
     path.write_text("We study the tabu search of sparse graphs.", encoding="utf-8")
@@ -356,6 +391,7 @@ def test_help_loads_little() -> None:
     modules = loaded("--help")
     assert len(modules) < 600  # 542; torch alone has 1,500
     assert not modules & {"torch", "transformers", "spacy", "nltk", "scipy", "sklearn", "pandas", "matplotlib"}
+    assert not modules & {"bibtexparser", "pylatexenc", "huggingface_hub"}
 
 
 def test_present_keyphrases_need_no_generation(model: Path, corpus: Path) -> None:
@@ -364,7 +400,7 @@ def test_present_keyphrases_need_no_generation(model: Path, corpus: Path) -> Non
     assert {"simckp.extraction.extractor", "simckp.candidates.mining"} <= ours
     assert not {name for name in ours if name.startswith(("simckp.generation", "simckp.reranking"))}
     assert not {name for name in ours if name.endswith(("training", "trainer"))}
-    unused = {"nltk", "sklearn", "pandas", "matplotlib", "dvc", "fastapi"}
+    unused = {"nltk", "sklearn", "pandas", "matplotlib", "dvc", "fastapi", "bibtexparser", "pylatexenc"}
     assert modules & unused == set()
     assert len(modules) < 4600
 
