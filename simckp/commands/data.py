@@ -15,7 +15,8 @@ from simckp.data.records import Document, Dropped
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.errors import SimCKPError
 from simckp.hub.access import is_offline
-from simckp.hub.catalogue import PUBLIC_SETS
+from simckp.hub.archives import fetch_archive
+from simckp.hub.catalogue import PUBLIC_SETS, PublicArchive
 from simckp.hub.fetching import ask_hub, check_fetched, fetch, public_set
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch and inspect document sets.")
@@ -26,10 +27,10 @@ _PROBLEMS_SHOWN = 5
 def list_sets() -> None:
     """List the public sets that can be fetched, with their citations."""
     table = Table()
-    for column in ("name", "on the hub", "cite"):
+    for column in ("name", "repository", "cite"):
         table.add_column(column, overflow="fold")
     for wanted in PUBLIC_SETS.values():
-        table.add_row(wanted.name, f"{wanted.repository}/{wanted.folder}".rstrip("/"), wanted.citation)
+        table.add_row(wanted.name, wanted.place, wanted.citation)
     Console().print(table)
 
 
@@ -40,23 +41,35 @@ def fetch_set(
     revision: Annotated[str | None, typer.Option(help="Commit or branch of the hub's repository.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the download.")] = False,
 ) -> None:
-    """Fetch a public set from the model hub; show size, licence and citation first, and verify the checksums."""
+    """Fetch a public set; show size, licence and citation first, and verify the checksums."""
     wanted = public_set(name)
     folder = into / wanted.name
     if is_offline():
         for path in check_fetched(folder):
             typer.echo(f"{path}: as it was fetched")
         return
+    corpus = wanted.name.replace("-", "_")
+    if isinstance(wanted, PublicArchive):
+        if revision not in (None, wanted.revision):
+            raise SimCKPError(f"{name}: only {wanted.revision} can be verified; leave out --revision")
+        _show(
+            f"{name}: {wanted.place} at {wanted.revision[:12]}", wanted.size, wanted.licence, wanted.citation, yes=yes
+        )
+        fetch_archive(wanted, folder, report=typer.echo)
+        typer.echo(f"params.yaml, corpora:  {corpus}: {{path: {folder}, files: null, format: bibtex}}")
+        return
     offer = ask_hub(wanted, revision)
-    typer.echo(f"{wanted.name}: {offer.wanted.repository} at {offer.revision[:12]}, {len(offer.files)} files")
-    typer.echo(f"size     {offer.bytes / 1e6:,.1f} MB")
-    typer.echo(f"licence  {offer.licence}")
-    typer.echo(f"cite     {wanted.citation}")
+    title = f"{name}: {wanted.repository} at {offer.revision[:12]}, {len(offer.files)} files"
+    _show(title, f"{offer.bytes / 1e6:,.1f} MB", offer.licence, wanted.citation, yes=yes)
+    for path in fetch(offer, folder, report=lambda file: typer.echo(f"{file}: whole, checksum as the hub names it")):
+        typer.echo(f"params.yaml, corpora:  {corpus}_{path.stem}: {{path: {path}, files: null}}")
+
+
+def _show(title: str, size: str, licence: str, citation: str, *, yes: bool) -> None:
+    """Print what is to be downloaded and ask for consent."""
+    typer.echo(f"{title}\nsize     {size}\nlicence  {licence}\ncite     {citation}")
     if not yes:
         typer.confirm("Download?", abort=True)
-    for path in fetch(offer, folder, report=lambda file: typer.echo(f"{file}: whole, checksum as the hub names it")):
-        stem = path.stem
-        typer.echo(f"params.yaml, corpora:  {wanted.name.replace('-', '_')}_{stem}: {{path: {path}, files: null}}")
 
 
 @app.command("inspect")

@@ -9,7 +9,7 @@ from typing import Any
 
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
-from simckp.hub.catalogue import PUBLIC_SETS, PublicSet
+from simckp.hub.catalogue import PUBLIC_SETS, PublicArchive, PublicSet
 
 FETCHED = "fetched.json"
 _STEMS = {"train", "valid", "validation", "dev", "test"}
@@ -58,7 +58,7 @@ class Offer:
         return sum(file.bytes for file in self.files)
 
 
-def public_set(name: str) -> PublicSet:
+def public_set(name: str) -> PublicSet | PublicArchive:
     """Return a set of the catalogue.
 
     Raises:
