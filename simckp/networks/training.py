@@ -19,6 +19,7 @@ from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, Source
 from simckp.networks.batches import by_length, to_device
 from simckp.networks.distributed import gather_shares, own_share
+from simckp.networks.dropout import set_dropout
 from simckp.networks.example_store import Example, ExampleStore, make_examples
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
 from simckp.networks.trainer import GOAL, Checkpoints, Patience, SimCKPTrainer, Validation
@@ -206,7 +207,9 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
 
 
 def _prepare(model: nn.Module, settings: Optimisation) -> None:
-    """Switch on gradient checkpointing and compilation if set; weights and their names stay the same."""
+    """Set dropout, gradient checkpointing and compilation as chosen; weights and their names stay the same."""
+    if settings.dropout is not None:
+        set_dropout(model, settings.dropout)
     for network in model.backbones() if settings.gradient_checkpointing or settings.compile else ():  # type: ignore[operator]
         if settings.gradient_checkpointing:
             network.gradient_checkpointing_enable({"use_reentrant": False})

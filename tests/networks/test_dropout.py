@@ -1,10 +1,13 @@
 """Dropout by bytes drops at the rate it says, keeps the expectation, and touches nothing else."""
 
+import contextlib
+
 import pytest
 import torch
 from torch.nn import functional
 
-from simckp.networks.dropout import ByteDropout, drop
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.networks.dropout import ByteDropout, drop, set_dropout
 
 
 @pytest.mark.parametrize(("rate", "applied"), [(0.1, 26 / 256), (0.5, 0.5), (0.001, 1 / 256)])
@@ -64,3 +67,38 @@ def test_attention_is_that_of_torch_but_for_the_dropped(mask: str) -> None:
             [functional.scaled_dot_product_attention(query, key, value, dropout_p=0.02, **options) for _ in range(3000)]  # type: ignore[arg-type]
         ).mean(dim=0)
     torch.testing.assert_close(mean, expected, atol=0.02, rtol=0.02)
+
+
+def test_attention_under_mixed_precision_is_that_of_torch_with_its_gradients() -> None:
+    def attend(context: contextlib.AbstractContextManager[object]) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        inputs = [torch.randn(2, 3, 5, 8, requires_grad=True) for _ in range(3)]
+        mask = torch.ones(2, 1, 5, 5, dtype=torch.bool)
+        mask[1, :, :, 3:] = False
+        with context, torch.autocast("cpu", torch.bfloat16):
+            attended = functional.scaled_dot_product_attention(*inputs, attn_mask=mask)
+        attended.float().square().sum().backward()
+        return [attended, *(tensor.grad for tensor in inputs if tensor.grad is not None)]
+
+    plain, fused = attend(ByteDropout()), attend(contextlib.nullcontext())
+    assert len(plain) == 4
+    assert plain[0].dtype == torch.bfloat16
+    for ours, theirs in zip(plain, fused, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=0.05, rtol=0.02, check_dtype=False)
+
+
+def test_a_network_without_dropout_repeats_itself_and_with_more_it_varies_more(extractor: ExtractorGenerator) -> None:
+    encoder = extractor.backbone.get_encoder().train()
+    ids = torch.arange(5, 25)[None]
+
+    def spread() -> float:
+        torch.manual_seed(0)
+        with torch.no_grad():
+            first, second = (encoder(input_ids=ids).last_hidden_state for _ in range(2))
+        return float((first - second).abs().mean())
+
+    pretrained = spread()
+    set_dropout(extractor.backbone, 0.0)
+    assert spread() == 0.0
+    set_dropout(extractor.backbone, 0.5)
+    assert spread() > pretrained > 0.0

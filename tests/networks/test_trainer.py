@@ -28,6 +28,7 @@ OPTIMISATION = {
     "gradient_accumulation": 1,
     "epochs": 4,
     "max_grad_norm": 1.0,
+    "dropout": None,
     "evaluate_every": 3,
     "patience": 10,
     "patience_on": "goal",
