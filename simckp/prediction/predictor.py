@@ -121,7 +121,10 @@ class KeyphrasePredictor:
         try:
             memory = KeyphraseMemory.load(self._folder / MEMORY)
         except SimCKPError as error:
-            _LOG.warning("%s; absent keyphrases come from the decoder alone", error)
+            lost = "absent keyphrases come from the decoder alone"
+            if self._evidence is not None:
+                lost += ", and no probability counts similar documents"
+            _LOG.warning("%s; %s", error, lost)
             return lambda documents: map(_nothing, documents)
         return partial(retrieve, memory=memory, settings=self.settings.retrieval)
 

@@ -436,6 +436,17 @@ def test_the_explanation_says_what_the_evidence_is(tiny_bert: Path, tmp_path: Pa
     assert not any("log_" in line for line in explain_document(without, "Sparse graphs.", phrases=["graphs"], most=5))
 
 
+def test_evidence_without_the_memory_says_what_it_cannot_know(
+    tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = with_evidence(with_memory(make_folder(tmp_path, tiny_bert), "beams", "neighbours"))
+    shutil.rmtree(folder / "memory")
+    predictor = KeyphrasePredictor.from_pretrained(folder)
+    assert phrases(predictor("We study sparse graphs and tabu search."), "present")
+    (warning,) = [record.message for record in caplog.records if "memory" in record.message]
+    assert warning.endswith("and no probability counts similar documents")
+
+
 @pytest.mark.parametrize("name", ["evidence.json", "phrases.safetensors"])
 def test_a_folder_without_its_evidence_is_refused_in_one_sentence(tiny_bert: Path, tmp_path: Path, name: str) -> None:
     folder = with_evidence(with_memory(make_folder(tmp_path, tiny_bert), "neighbours"))
