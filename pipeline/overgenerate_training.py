@@ -5,13 +5,20 @@ from functools import partial
 from pipeline.overgenerate import generate, generator
 from pipeline.runner import Stage, run
 from pipeline.sampling import reranked_ids
-from simckp.reranking.sampling import generated_for
+from simckp.documents.sampling import generated_for
 
 
 def main(seed: str) -> None:
     """Generate phrases for the training documents that the reranker learns from."""
     with Stage("overgenerate_training", seed) as stage:
-        generate(stage, partial(generated_for, chosen=reranked_ids(stage), generate=generator(stage)))
+        generate(
+            stage,
+            partial(
+                generated_for,
+                chosen=reranked_ids(stage),
+                generate=generator(stage),
+            ),
+        )
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from functools import partial
 
 from pipeline.runner import Stage, run
 from pipeline.sampling import reranked_ids
+from simckp.documents.sampling import generated_for
 from simckp.params import TRAIN
-from simckp.reranking.sampling import generated_for
 from simckp.retrieval.retrieve import retrieve_documents
 
 

@@ -1,17 +1,21 @@
-"""The training documents that the reranker learns from."""
+"""The training documents that the trainings learn from."""
 
 from pipeline.duplicates import duplicate_ids
 from pipeline.runner import Stage
+from simckp.documents.sampling import sampled_ids
 from simckp.params import TRAIN
-from simckp.reranking.sampling import sampled_ids
+
+
+def learned_ids(stage: Stage, count: int | None) -> frozenset[str]:
+    """Return the ids of the ``count`` training documents that a training learns from (all for None)."""
+    return sampled_ids(stage.entry.source("documents", TRAIN), count=count, without=duplicate_ids(stage))
+
+
+def other_ids(stage: Stage, count: int | None) -> frozenset[str]:
+    """Return the ids of the training documents that it does not learn from."""
+    return sampled_ids(stage.entry.source("documents", TRAIN), count=None, without=learned_ids(stage, count))
 
 
 def reranked_ids(stage: Stage) -> frozenset[str]:
     """Return the ids of the training documents that the reranker learns from."""
-    documents, count = stage.entry.source("documents", TRAIN), stage.params.reranker.training_documents
-    return sampled_ids(documents, count=count, without=duplicate_ids(stage))
-
-
-def other_ids(stage: Stage) -> frozenset[str]:
-    """Return the ids of the training documents that the reranker does not learn from."""
-    return sampled_ids(stage.entry.source("documents", TRAIN), count=None, without=reranked_ids(stage))
+    return learned_ids(stage, stage.params.reranker.training_documents)

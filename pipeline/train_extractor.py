@@ -2,6 +2,7 @@
 
 from pipeline import training
 from pipeline.runner import Stage, run
+from pipeline.sampling import other_ids
 from simckp.extraction.training import train_extractor
 from simckp.networks.backbones import check_generation
 
@@ -12,8 +13,9 @@ def main(seed: str) -> None:
     with Stage("train_extractor", seed) as stage:
         params = stage.params
         check_generation(params.extractor.backbone, stage.all_params.generation)
+        unused = other_ids(stage, params.extractor.training_documents)
         trained = train_extractor(
-            *training.rows(stage, "candidates"),
+            *training.rows(stage, "candidates", without=unused),
             params.extractor,
             training.settings(stage, seed),
             contrastive_weight=params.lambda_,

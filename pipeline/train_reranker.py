@@ -17,7 +17,7 @@ def main(seed: str) -> None:
         if settings.method == "none":
             training.keep_untrained(stage, BeamOrder(settings_of(settings, RerankerSettings)), "reranker")
             return
-        rows = training.rows(stage, "generations", "neighbours", without=other_ids(stage))
+        rows = training.rows(stage, "generations", "neighbours", without=other_ids(stage, settings.training_documents))
         trained = train_reranker(*rows, settings, training.settings(stage, seed))
         training.keep(stage, trained, "reranker")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from pipeline.duplicates import duplicate_ids
 from pipeline.runner import PARAMS, Stage, is_leader
 from simckp.data.datasets import AlignedDatasets
 from simckp.data.files import write_csv, write_json
@@ -30,17 +29,13 @@ _CURVES = {
 }
 
 
-def rows(stage: Stage, *names: str, without: frozenset[str] | None = None) -> tuple[AlignedDatasets, AlignedDatasets]:
-    """Return documents with their rows of the data sets ``names``, for training and for validation.
-
-    Of the training documents, those ``without`` are left out, by default the near-duplicates of others.
-    """
-    left_out = duplicate_ids(stage) if without is None else without
+def rows(stage: Stage, *names: str, without: frozenset[str]) -> tuple[AlignedDatasets, AlignedDatasets]:
+    """Return documents with their rows of the data sets ``names``, for training (``without`` some) and validation."""
 
     def read(set_name: str, without: frozenset[str] = frozenset()) -> AlignedDatasets:
         return AlignedDatasets(tuple(stage.entry.source(source, set_name) for source in ("documents", *names)), without)
 
-    return read(TRAIN, left_out), read(VALID)
+    return read(TRAIN, without), read(VALID)
 
 
 def settings(stage: Stage, seed: str) -> Run:

@@ -153,7 +153,7 @@ class ExtractorParams(Optimisation, ExtractorSettings):
 
     ``decoder_learning_rate``: of the decoder, whose cross-attention may be untrained; null for the common one.
     ``decoder_targets``: what the decoder learns to generate, the ``absent`` keyphrases (the paper) or ``all``; a
-    network that only generates learns all, whatever it says.
+    network that only generates learns all, whatever it says. ``training_documents``: learn from so many; null, all.
     """
 
     backbone: str
@@ -161,6 +161,7 @@ class ExtractorParams(Optimisation, ExtractorSettings):
     decoder_learning_rate: LearningRate | None
     decoder_targets: Literal["absent", "all"]
     documents: Literal["all", "with_absent"]
+    training_documents: Positive | None
 
 
 def _tuple(value: Any) -> Any:

@@ -52,6 +52,7 @@ EXTRACTOR = OPTIMISATION | {
     "decoder_targets": "absent",
     "max_target_tokens": 16,
     "documents": "all",
+    "training_documents": None,
 }
 
 

@@ -44,7 +44,7 @@ EXPECTED = {
     "simckp/retrieval/fusion.py": {"train_reranker", "score", *SELECT, "evaluate", "package", "visualise"},
     "simckp/evidence/statistics.py": {"count_phrases", *WEIGH, "package"},
     "simckp/evidence/features.py": {*WEIGH, "package"},
-    "simckp/reranking/sampling.py": {"overgenerate_training", "retrieve", "train_reranker"},
+    "simckp/documents/sampling.py": {"train_extractor", "overgenerate_training", "retrieve", "train_reranker"},
     "simckp/reranking/reranker.py": {"train_reranker", "score", "visualise"},
     "simckp/reranking/training.py": {"train_reranker"},
     "simckp/thresholds/keyphrases.py": {*SELECT, "visualise"},

@@ -6,7 +6,7 @@ import pytest
 
 from simckp.data.datasets import Dataset
 from simckp.data.records import Document, Generated
-from simckp.reranking.sampling import generated_for, sampled_ids
+from simckp.documents.sampling import generated_for, sampled_ids
 from tests.conftest import make_document
 
 

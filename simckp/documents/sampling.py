@@ -1,4 +1,4 @@
-"""The training documents that the reranker learns from: generating for all of them would take longer than training."""
+"""A sample of the training documents: generating for all of them would take longer than training."""
 
 import zlib
 from collections.abc import Callable, Collection
