@@ -1,9 +1,9 @@
-"""ablations: metrics, collected experiments -> tables of the comparisons, and F1 by n-gram length."""
+"""ablations: metrics, collected experiments -> tables of the comparisons, and curves of two."""
 
 import json
 from pathlib import Path
 
-from pipeline.experiments import ABLATION, GENERATION, LENGTHS, read_collected, read_variants
+from pipeline.experiments import ABLATION, CURVES, GENERATION, read_collected, read_variants
 from pipeline.runner import Stage, run
 from simckp.data.files import write_csv, write_json
 from simckp.evaluation.comparisons import (
@@ -11,9 +11,9 @@ from simckp.evaluation.comparisons import (
     comparison_table,
     experiments_of_variants,
     flatten,
-    length_curve,
+    variant_curve,
 )
-from simckp.evaluation.figures import length_figure
+from simckp.evaluation.figures import variant_figure
 
 
 def main() -> None:
@@ -48,10 +48,11 @@ def main() -> None:
         if generation:
             systems["generation alone"] = {name: per_seed[0] for name, per_seed in generation.metrics.items()}
         write_json(stage.entry.path("data"), {"tables": tables, "systems": systems})
-        curve = length_curve(several.get(LENGTHS, {}), sets)
-        write_csv(stage.entry.path("plots", ".csv"), list(curve.columns), curve.to_dict("records"))
-        image = length_figure(curve, title="present F1@5 by the longest candidate")
-        stage.entry.path("plots", ".svg").write_text(image.svg, encoding="utf-8")
+        for name, axis, label, logarithmic in CURVES:
+            curve = variant_curve(several.get(name, {}), sets, axis)
+            write_csv(stage.entry.path("plots", f"{name}.csv"), list(curve.columns), curve.to_dict("records"))
+            image = variant_figure(curve, title=name, label=label, logarithmic=logarithmic)
+            stage.entry.path("plots", f"{name}.svg").write_text(image.svg, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ from simckp.params import parse_params, read_params
 
 COLLECTED, VARIANTS = Path("experiments/collected.json"), Path("experiments/variants.yaml")
 GRIDS = Path("experiments/grids.yaml")
-LENGTHS = "ngrams"  # the comparison that is drawn as a curve
+# The comparisons that are drawn as curves: name, axis, its label, whether it is logarithmic.
+CURVES = (
+    ("ngrams", "max_words", "words of the longest candidate", False),
+    ("documents", "training_documents", "training documents of stage 1", True),
+)
 ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is also a baseline
 _LOG = logging.getLogger("pipeline")
 

@@ -25,9 +25,17 @@ def embedding_spaces(stage: Stage) -> list[Curve]:
     ]
 
 
-def length_curve(stage: Stage) -> list[Curve]:
-    """Return F1 by the longest n-gram, if experiments with several were run."""
-    return _picture(stage.entry_of("ablations"), "Present F1@5 by the longest candidate")
+def variant_curves(stage: Stage) -> list[Curve]:
+    """Return F1@5 and R@50 by the longest n-gram and by training documents, if experiments with several were run."""
+    entry = stage.entry_of("ablations")
+    return [
+        picture
+        for name, title in (
+            ("ngrams", "Results by the longest candidate"),
+            ("documents", "Results by training documents of stage 1"),
+        )
+        for picture in _picture(entry, title, name)
+    ]
 
 
 def _training_curve(entry: Entry, title: str) -> Curve:
@@ -35,8 +43,8 @@ def _training_curve(entry: Entry, title: str) -> Curve:
     return training_curve(history, title=title)
 
 
-def _picture(entry: Entry, title: str) -> list[Curve]:
-    """Return the picture that a stage drew; none where its table is empty."""
-    if pd.read_csv(entry.path("plots", ".csv")).empty:
+def _picture(entry: Entry, title: str, name: str = "") -> list[Curve]:
+    """Return the picture that a stage drew (the one called ``name``); none where its table is empty."""
+    if pd.read_csv(entry.path("plots", f"{name}.csv")).empty:
         return []
-    return [Curve(title, entry.path("plots", ".svg").read_text(encoding="utf-8"))]
+    return [Curve(title, entry.path("plots", f"{name}.svg").read_text(encoding="utf-8"))]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.pictures import embedding_spaces, length_curve, training_curves
+from pipeline.pictures import embedding_spaces, training_curves, variant_curves
 from pipeline.runner import Stage, run
 from simckp.data.datasets import aligned
 from simckp.evaluation.frames import metrics_frame, thresholds_frame
@@ -58,7 +58,7 @@ def main() -> None:
             render_html(
                 tables=tables,
                 curves=training_curves(stage),
-                pictures=[*embedding_spaces(stage), *length_curve(stage)],
+                pictures=[*embedding_spaces(stage), *variant_curves(stage)],
                 examples=examples,
                 profile=profile,
                 facts=facts,

@@ -12,6 +12,8 @@ from simckp.evaluation.tables import FIGURES, MISSING, pivot, seed_table
 from simckp.params import WITHOUT_EFFECT
 
 Variants = Mapping[str, Mapping[str, Any]]
+# The columns of a curve, and the kind and figure of each.
+CURVES = {"present_f1_at_5": ("present", "F1@5"), "absent_recall_at_50": ("absent", "R@50")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +109,25 @@ def overview(experiments: Iterable[Experiment], current: Mapping[str, Any]) -> p
     return table.merge(results, on="experiment", how="left")
 
 
-def length_curve(matched: Mapping[str, Experiment | None], sets: Sequence[str]) -> pd.DataFrame:
-    """Return present F1@5, mean over seeds, by the maximum length of the mined n-grams.
+def variant_curve(matched: Mapping[str, Experiment | None], sets: Sequence[str], axis: str) -> pd.DataFrame:
+    """Return present F1@5 and absent R@50, means over seeds, of the variants of a number, such as the longest n-gram.
 
     Args:
-        matched: Result of :func:`experiments_of_variants`; the names of the variants are the lengths.
+        matched: Result of :func:`experiments_of_variants`; the names of the variants are the numbers.
         sets: The document sets to compare on.
+        axis: Name of the column of the numbers.
 
     Returns:
-        The columns ``max_words`` (int64), ``set`` and ``f1_at_5`` (float64, six decimals); one row per point.
+        The columns ``axis`` (int64), ``set``, and float64 with six decimals ``present_f1_at_5`` and
+        ``absent_recall_at_50``; one row per number and set.
     """
-    means = over_seeds(_variants_frame(matched, sets)).query("kind == 'present' and figure == 'F1@5'")
-    curve = means.rename(columns={"experiment": "max_words", "mean": "f1_at_5"}).astype({"max_words": "int64"})
-    return curve[["max_words", "set", "f1_at_5"]].round(6).reset_index(drop=True)
+    means = over_seeds(_variants_frame(matched, sets)).rename(columns={"experiment": axis}).astype({axis: "int64"})
+    index = [axis, "set"]
+    measured = {
+        column: means.query("kind == @kind and figure == @figure").set_index(index)["mean"].astype("float64")
+        for column, (kind, figure) in CURVES.items()
+    }
+    return pd.DataFrame(measured).round(6).reset_index(names=index)
 
 
 def _comparable(params: Mapping[str, Any]) -> dict[str, Any]:

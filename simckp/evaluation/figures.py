@@ -16,6 +16,7 @@ _VALIDATION = (
     ("eval_oracle_f1_at_m", "F1@M, each best threshold"),
     ("eval_log_likelihood", "log-likelihood"),
 )
+_MEASURES = {"present_f1_at_5": "present F1@5", "absent_recall_at_50": "absent R@50"}
 _POINTS: dict[str, dict[str, Any]] = {
     CANDIDATE: {"s": 8, "c": "#b7bfca", "marker": "o"},
     KEYPHRASE: {"s": 26, "c": "#228b54", "marker": "o"},
@@ -67,23 +68,30 @@ def training_curve(history: pd.DataFrame, *, title: str) -> Curve:
     return Curve(title, sink.svg)
 
 
-def length_figure(curve: pd.DataFrame, *, title: str) -> Curve:
-    """Draw present F1@5 of each set over the maximum length of mined n-grams (the paper's Figure 3).
+def variant_figure(curve: pd.DataFrame, *, title: str, label: str, logarithmic: bool = False) -> Curve:
+    """Draw present F1@5 and absent R@50 of each set over a number, such as the longest n-gram (the paper's Figure 3).
 
     Args:
-        curve: Result of :func:`simckp.evaluation.comparisons.length_curve`.
+        curve: Result of :func:`simckp.evaluation.comparisons.variant_curve`; the first column has the numbers.
         title: Caption of the figure.
+        label: What the numbers are.
+        logarithmic: Whether their axis is logarithmic.
     """
+    axis = curve.columns[0]
     with _drawing(title) as (figure, sink):
-        axes = figure.subplots()
-        for name, of_set in curve.groupby("set", sort=False):
-            axes.plot(of_set["max_words"], of_set["f1_at_5"], label=name, marker="o", markersize=3)
-        axes.set_xlabel("words of the longest candidate")
-        axes.set_ylabel("present F1@5")
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        if axes.lines:
-            axes.legend(frameon=False)
-        _from_zero(axes)
+        both = figure.subplots(1, 2)
+        for axes, (column, name) in zip(both, _MEASURES.items(), strict=True):
+            for set_name, of_set in curve.sort_values(axis).groupby("set", sort=False):
+                axes.plot(of_set[axis], of_set[column], label=set_name, marker="o", markersize=3)
+            axes.set_xlabel(label)
+            axes.set_ylabel(name)
+            if logarithmic:
+                axes.set_xscale("log")
+            else:
+                axes.xaxis.get_major_locator().set_params(integer=True)
+        if both[0].lines:
+            both[0].legend(frameon=False)
+        _from_zero(*both)
     return Curve(title, sink.svg)
 
 

@@ -12,17 +12,18 @@ from simckp.evaluation.comparisons import (
     experiments_frame,
     experiments_of_variants,
     flatten,
-    length_curve,
     overview,
+    variant_curve,
 )
-from simckp.evaluation.figures import length_figure
+from simckp.evaluation.figures import variant_figure
 
 CURRENT = {"lambda": 0.3, "extractor.negatives": "hard", "mining.max_words": 6, "report.examples": 3, "seeds": [1, 2]}
 VARIANTS = {"hard": {"extractor.negatives": "hard"}, "random": {"extractor.negatives": "random"}}
 
 
 def metrics(value: float) -> dict[str, Any]:
-    return {kind: {"F1@5": value, "F1@M": value / 2} for kind in ("present", "absent")}
+    figures = {"F1@5": value, "F1@M": value / 2}
+    return {"present": figures, "absent": figures | {"R@50": 3 * value}}
 
 
 def experiment(name: str, value: float, **changes: Any) -> Experiment:
@@ -48,8 +49,8 @@ def test_a_run_is_a_variant_if_nothing_else_differs() -> None:
 def test_experiments_as_a_tidy_frame() -> None:
     frame = experiments_frame([experiment("x", 0.2), experiment("y", 0.4)])
     assert list(frame.columns) == ["experiment", "set", "seed", "kind", "figure", "value"]
-    assert len(frame) == 32  # experiments, sets, seeds, kinds, figures: 2 each
-    assert frame.iloc[-1].to_list() == ["y", "b", 2, "absent", "F1@M", 0.4]
+    assert len(frame) == 40  # experiments, sets, seeds: 2 each; figures: 2 of present, 3 of absent phrases
+    assert frame.iloc[-1].to_list() == ["y", "b", 2, "absent", "R@50", pytest.approx(2.4)]
     assert frame.dtypes[["seed", "value"]].to_list() == ["int64", "float64"]
     with pytest.raises(ValueError, match="zip"):  # metrics of two seeds, parameters that name one
         experiments_frame([experiment("z", 0.2, seeds=[1])])
@@ -110,16 +111,18 @@ def test_the_overview_names_what_differs() -> None:
     assert overview([], CURRENT).empty
 
 
-def test_the_curve_over_lengths() -> None:
-    runs = {"1": experiment("one", 0.1), "2": None, "3": experiment("three", 0.2)}
-    curve = length_curve(runs, ["a", "b"])
+def test_the_curve_over_a_number() -> None:
+    runs = {"1": experiment("one", 0.1), "2": None, "30": experiment("thirty", 0.2)}
+    curve = variant_curve(runs, ["a", "b"], "max_words")
     assert curve.to_dict("records") == [
-        {"max_words": 1, "set": "a", "f1_at_5": 0.1},
-        {"max_words": 1, "set": "b", "f1_at_5": 0.2},
-        {"max_words": 3, "set": "a", "f1_at_5": 0.2},
-        {"max_words": 3, "set": "b", "f1_at_5": 0.4},
+        {"max_words": 1, "set": "a", "present_f1_at_5": 0.1, "absent_recall_at_50": 0.3},
+        {"max_words": 1, "set": "b", "present_f1_at_5": 0.2, "absent_recall_at_50": 0.6},
+        {"max_words": 30, "set": "a", "present_f1_at_5": 0.2, "absent_recall_at_50": 0.6},
+        {"max_words": 30, "set": "b", "present_f1_at_5": 0.4, "absent_recall_at_50": 1.2},
     ]
-    svg = length_figure(curve, title="lengths").svg
+    svg = variant_figure(curve, title="lengths", label="words").svg
     assert svg.startswith("<svg")
-    assert svg == length_figure(curve, title="lengths").svg
-    assert length_curve({}, ["a"]).columns.to_list() == ["max_words", "set", "f1_at_5"]
+    assert svg == variant_figure(curve, title="lengths", label="words").svg
+    assert svg != variant_figure(curve, title="lengths", label="words", logarithmic=True).svg
+    columns = ["max_words", "set", "present_f1_at_5", "absent_recall_at_50"]
+    assert variant_curve({}, ["a"], "max_words").columns.to_list() == columns
