@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from simckp.candidates.alignment import Word
 from simckp.candidates.mining import mine
-from simckp.data.records import Document, Mined, Tagged
+from simckp.data.records import Document, Generated, GeneratedPhrase, Mined, Tagged
 from simckp.params import ExtractorSettings, RerankerSettings
 
 if TYPE_CHECKING:
@@ -148,6 +148,17 @@ def extractor(request: pytest.FixtureRequest, tiny_bert: Path, tiny_bart: Path) 
 def make_document(text: str, keyphrases: list[str], *, identifier: str = "d", set_name: str = "train") -> Document:
     """A document without a title."""
     return Document(id=identifier, title="", abstract=text, text=text, keyphrases=keyphrases, set=set_name)
+
+
+def make_generated(*phrases: str | dict[str, Any], identifier: str = "d", truncated: bool = False) -> Generated:
+    """Return phrases of the beams in the order of their ranks: a surface, or a mapping with it and other fields."""
+    usual = {"source": "beams", "neighbours": 0, "weight": 0.0, "beams": 1, "log_prob": -1.0}
+    usual |= {"present": False, "label": False}
+    rows = []
+    for rank, phrase in enumerate(phrases):
+        fields = {"surface": phrase} if isinstance(phrase, str) else phrase
+        rows.append(GeneratedPhrase(**{**usual, "best_rank": rank, "key": fields["surface"], **fields}))  # type: ignore[typeddict-item]
+    return Generated(id=identifier, phrases=rows, truncated=truncated)
 
 
 def make_tagged(text: str, tags: str, *, identifier: str = "d") -> Tagged:

@@ -1,7 +1,5 @@
 """One list of phrases from two sources: the beams and the neighbours."""
 
-from collections.abc import Iterable
-
 from simckp.data.records import Generated, GeneratedPhrase
 
 # Of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).
@@ -26,14 +24,6 @@ def fused(beams: Generated, neighbours: Generated) -> Generated:
         phrases=[phrases[key] for key in order],
         truncated=beams["truncated"],
     )
-
-
-def of_source(phrases: Iterable[GeneratedPhrase], source: str) -> list[GeneratedPhrase]:
-    """Return the phrases that a source gave, in the order of that source."""
-    own = [phrase for phrase in phrases if phrase["source"] in (source, "both")]
-    if source == "beams":
-        return sorted(own, key=lambda phrase: phrase["best_rank"])
-    return sorted(own, key=lambda phrase: -phrase["weight"])
 
 
 def _of_both(beam: GeneratedPhrase, neighbour: GeneratedPhrase) -> GeneratedPhrase:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from simckp.data.records import KINDS, Generated, GeneratedPhrase, Kind, Predicted, PredictedPhrase
+from simckp.data.records import KINDS, Kind, Predicted, PredictedPhrase
 from simckp.evaluation.bootstrap import corpus_metrics
 from simckp.evaluation.evaluator import Evaluator, absent_recall
 from simckp.evaluation.matching import DocumentScore, score_document
 from simckp.evaluation.profiles import PROFILES, white_space_stems
-from tests.conftest import make_document
+from tests.conftest import make_document, make_generated
 
 # Case c16: the figures are those that three published scripts gave.
 DOCUMENTS: list[tuple[str, list[str], dict[Kind, list[str]]]] = [
@@ -136,30 +136,11 @@ def test_chan19_drops_phrases_with_marks() -> None:
     assert (score.counts.predictions, score.counts.targets) == (1, 1)
 
 
-def generated(*keys: str) -> Generated:
-    rows = [
-        GeneratedPhrase(
-            key=k,
-            surface=k,
-            source="beams",
-            neighbours=0,
-            weight=0.0,
-            beams=1,
-            best_rank=0,
-            log_prob=0.0,
-            present=False,
-            label=False,
-        )
-        for k in keys
-    ]
-    return Generated(id="d", phrases=rows, truncated=False)
-
-
 def test_upper_bound_is_the_recall_of_all_beams() -> None:
     document = make_document("We study graphs", ["graphs", "deep learning", "caches", "cache"])
-    assert absent_recall(document, generated("deep learn", "graph")) == 0.5
-    assert absent_recall(document, generated()) == 0.0
-    assert absent_recall(make_document("graphs", ["graphs"]), generated()) is None
+    assert absent_recall(document, make_generated("deep learn", "graph")) == 0.5
+    assert absent_recall(document, make_generated()) == 0.0
+    assert absent_recall(make_document("graphs", ["graphs"]), make_generated()) is None
 
 
 def test_evaluator_writes_every_document_and_counts_them() -> None:
@@ -170,7 +151,7 @@ def test_evaluator_writes_every_document_and_counts_them() -> None:
     ]
     predicted = Predicted(id="d", phrases=phrases, truncated=True, warnings=[])
     evaluator = Evaluator("sample", 13, ["simckp", "kpg"])
-    rows = list(evaluator.score([(document, predicted, generated("deep learn"), generated("graph"))]))
+    rows = list(evaluator.score([(document, predicted, make_generated("deep learn"), make_generated("graph"))]))
     assert [(row["profile"], row["kind"], row["f1_at_m"]) for row in rows] == [
         ("simckp", "present", 1.0),
         ("simckp", "absent", 1.0),

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simckp.data.records import Document, Generated, GeneratedPhrase, Scored, ScoredPhrase, Span
+from simckp.data.records import Document, Generated, Scored, ScoredPhrase, Span
 from simckp.errors import SimCKPError
 from simckp.evidence.evidence import Evidence, Pair, features, fit_evidence, fold_of, weigh
 from simckp.evidence.features import ABSENT, PRESENT
 from simckp.evidence.statistics import PhraseStatistics
 from simckp.text import candidate_key, scoring_key
-from tests.conftest import make_document
+from tests.conftest import make_document, make_generated
 
 NO_STATISTICS = PhraseStatistics.of([])
 
@@ -31,12 +31,8 @@ def scored(kind: str, text: str, *phrases: tuple[str, float, bool]) -> Scored:
 
 
 def generated(*phrases: dict[str, Any]) -> Generated:
-    usual = {"source": "neighbours", "beams": 0, "log_prob": None, "neighbours": 0, "weight": 0.0, "present": False}
-    rows = [
-        GeneratedPhrase(**(usual | {"best_rank": rank, "label": False, "key": scoring_key(one["surface"])} | one))  # type: ignore[typeddict-item]
-        for rank, one in enumerate(phrases)
-    ]
-    return Generated(id="d", phrases=rows, truncated=False)
+    usual = {"source": "neighbours", "beams": 0, "log_prob": None}
+    return make_generated(*({**usual, "key": scoring_key(one["surface"]), **one} for one in phrases))
 
 
 def by_name(matrix: Any, names: tuple[str, ...], row: int) -> dict[str, float]:

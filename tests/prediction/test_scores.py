@@ -6,44 +6,28 @@ from typing import Any
 import pytest
 import torch
 
-from simckp.data.records import Generated, GeneratedPhrase, Scored, ScoredPhrase, Threshold
+from simckp.data.records import Generated, Scored, ScoredPhrase, Threshold
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
 from simckp.prediction.scores import beam_scores, score_documents
 from simckp.reranking.reranker import BeamOrder, new_reranker
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import paired_kinds, predict
-from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document, make_generated
 
 
 @pytest.fixture
 def generations(pairs: Any) -> list[Any]:
     surfaces = ["graph theory", "machine learning", "deep networks", "sparse graphs"]
-    return [
-        (
-            document,
-            Generated(
-                id=document["id"],
-                phrases=[
-                    GeneratedPhrase(
-                        source="beams",
-                        neighbours=0,
-                        weight=0.0,
-                        key=s,
-                        surface=s,
-                        beams=1,
-                        best_rank=n,
-                        log_prob=-1.0,
-                        present=s in document["text"],
-                        label=s in document["keyphrases"],
-                    )
-                    for n, s in enumerate(surfaces[: 1 + number % 4])
-                ],
-                truncated=False,
-            ),
+
+    def of(document: Any, number: int) -> Generated:
+        phrases = (
+            {"surface": s, "present": s in document["text"], "label": s in document["keyphrases"]}
+            for s in surfaces[: 1 + number % 4]
         )
-        for number, (document, _) in enumerate(pairs)
-    ]
+        return make_generated(*phrases, identifier=document["id"])
+
+    return [(document, of(document, number)) for number, (document, _) in enumerate(pairs)]
 
 
 def reading(model: Any, max_tokens: int) -> Any:
@@ -131,27 +115,16 @@ def test_kinds_come_in_pairs() -> None:
 
 def test_beam_order_keeps_ranks_and_gives_spans_of_mined_candidates(pairs: Any) -> None:
     document, mined = pairs[0]  # "we study sparse graphs", gold: sparse graphs, graph theory
-    phrases = [
-        GeneratedPhrase(
-            key=k,
-            surface=k,
-            source="beams",
-            neighbours=0,
-            weight=0.0,
-            beams=1,
-            best_rank=rank,
-            log_prob=p,
-            present=here,
-            label=label,
-        )
+    phrases = (
+        {"surface": k, "best_rank": rank, "log_prob": p, "present": here, "label": label}
         for k, rank, p, here, label in [
             ("sparse graphs", 0, -0.1, True, True),
             ("graph theory", 0, -0.1, False, True),
             ("study graphs", 1, -0.5, False, False),
             ("we", 2, -0.9, True, False),
         ]
-    ]
-    generated = Generated(id="d0", phrases=phrases, truncated=True)
+    )
+    generated = make_generated(*phrases, identifier="d0", truncated=True)
     present = beam_scores(document, mined, generated, kind="present")
     absent = beam_scores(document, mined, generated, kind="absent")
     assert [(p["key"], p["score"]) for p in present["phrases"]] == [("sparse graphs", -0.1), ("we", -0.9)]

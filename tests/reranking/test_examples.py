@@ -2,34 +2,17 @@
 
 from pathlib import Path
 
-from simckp.data.records import Generated, GeneratedPhrase
 from simckp.networks.backbones import load_tokenizer
 from simckp.networks.tokenization import Tokenizer
 from simckp.reranking.examples import reranking_examples
-from tests.conftest import make_document
+from tests.conftest import make_document, make_generated
 
 
 def test_reranking_examples(tiny_bert: Path) -> None:
     tokenizer = load_tokenizer(str(tiny_bert))
 
-    def phrase(surface: str, *, present: bool = False, label: bool = False) -> GeneratedPhrase:
-        return GeneratedPhrase(
-            source="beams",
-            neighbours=0,
-            weight=0.0,
-            key=surface,
-            surface=surface,
-            beams=1,
-            best_rank=0,
-            log_prob=0.0,
-            present=present,
-            label=label,
-        )
-
     document = make_document("we study graphs", ["graphs", "deep search", "theory"])
-    row = Generated(
-        id="d", phrases=[phrase("graph", present=True), phrase("theori", label=True), phrase("random")], truncated=False
-    )
+    row = make_generated({"surface": "graph", "present": True}, {"surface": "theori", "label": True}, "random")
     tokenizers = Tokenizer(tokenizer, 16), Tokenizer(tokenizer, 8)
     (example,) = reranking_examples([(document, row)], *tokenizers)
     assert example.label.tolist() == [True, False]  # the present phrase is no candidate
@@ -40,6 +23,6 @@ def test_reranking_examples(tiny_bert: Path) -> None:
     row["phrases"] = row["phrases"][:2]
     (example,) = reranking_examples([(document, row)], *tokenizers)
     assert not example.has_contrast  # no negative
-    row["phrases"] = [phrase("random"), phrase("deep"), phrase("theori", label=True), phrase("new")]
+    row = make_generated("random", "deep", {"surface": "theori", "label": True}, "new")
     (example,) = reranking_examples([(document, row)], *tokenizers, negatives=1)
     assert example.label.tolist() == [False, True]  # the first wrong phrase, and every right one

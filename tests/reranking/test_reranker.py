@@ -6,30 +6,15 @@ from typing import Any
 import pytest
 import torch
 
-from simckp.data.records import Generated, GeneratedPhrase
+from simckp.data.records import Generated
 from simckp.errors import SimCKPError
 from simckp.reranking.examples import collate, reranking_examples
 from simckp.reranking.reranker import load_reranker, new_reranker
-from tests.conftest import RERANKER_SETTINGS
+from tests.conftest import RERANKER_SETTINGS, make_generated
 
 
 def generated(identifier: str, phrases: list[tuple[str, bool]]) -> Generated:
-    rows = [
-        GeneratedPhrase(
-            key=text,
-            surface=text,
-            source="beams",
-            neighbours=0,
-            weight=0.0,
-            beams=1,
-            best_rank=rank,
-            log_prob=-1.0,
-            present=False,
-            label=label,
-        )
-        for rank, (text, label) in enumerate(phrases)
-    ]
-    return Generated(id=identifier, phrases=rows, truncated=False)
+    return make_generated(*({"surface": text, "label": label} for text, label in phrases), identifier=identifier)
 
 
 def generations(pairs: Any) -> list[Any]:

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from simckp.data.records import Generated, GeneratedPhrase
 from simckp.reranking.reranker import new_reranker
 from simckp.reranking.scoring import PhraseVectors, score_absent
-from tests.conftest import RERANKER_SETTINGS, make_document
+from tests.conftest import RERANKER_SETTINGS, make_document, make_generated
 from tests.prediction.test_scores import LONG, assert_same, generations, reading
 
 __all__ = ["generations"]  # a fixture
@@ -30,22 +29,7 @@ def test_the_best_window_counts_for_absent_phrases(tiny_bert: Path) -> None:
     torch.manual_seed(1)
     model = reading(new_reranker(str(tiny_bert), RERANKER_SETTINGS), 48)
     model.eval()
-    phrases = [
-        GeneratedPhrase(
-            key=s,
-            surface=s,
-            source="beams",
-            neighbours=0,
-            weight=0.0,
-            beams=1,
-            best_rank=0,
-            log_prob=-1.0,
-            present=False,
-            label=False,
-        )
-        for s in ("graph theory", "deep networks")
-    ]
-    generated = Generated(id="d", phrases=phrases, truncated=False)
+    generated = make_generated("graph theory", "deep networks")
     (whole,) = score_absent([(make_document(LONG, []), generated)], model, overlap=16)
     alone = []
     for window in model.tokenizer.windows(LONG, 16):

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from simckp.data.records import Generated, GeneratedPhrase
 from simckp.errors import SimCKPError
 from simckp.execution import Listed
 from simckp.networks.training import Run
 from simckp.params import RerankerParams
 from simckp.reranking.scoring import score_absent
 from simckp.reranking.training import train_reranker
+from tests.conftest import make_generated
 from tests.networks.test_trainer import OPTIMISATION
 
 RERANKER = OPTIMISATION | {
@@ -28,22 +28,9 @@ RERANKER = OPTIMISATION | {
 def generations(pairs: Any, *, right: bool) -> list[Any]:
     rows = []
     for document, _ in pairs:
-        phrases = [
-            GeneratedPhrase(
-                key=s,
-                surface=s,
-                source="beams",
-                neighbours=0,
-                weight=0.0,
-                beams=1,
-                best_rank=n,
-                log_prob=-1.0,
-                present=False,
-                label=label,
-            )
-            for n, (s, label) in enumerate([("graph theory", right), ("deep search", False), ("new method", False)])
-        ]
-        beams = Generated(id=document["id"], phrases=phrases, truncated=False)
+        beams = make_generated(
+            {"surface": "graph theory", "label": right}, "deep search", "new method", identifier=document["id"]
+        )
         rows.append((document, beams, {**beams, "phrases": []}))
     return rows
 

@@ -1,28 +1,20 @@
 """Phrases of beams and neighbours as one list."""
 
-from simckp.data.records import Generated, GeneratedPhrase
-from simckp.retrieval.fusion import fused, of_source
+from typing import Any
 
-
-def phrase(key: str, source: str, rank: int) -> GeneratedPhrase:
-    beams = source == "beams"
-    return GeneratedPhrase(
-        key=key,
-        surface=f"{key} ({source})",
-        source=source,
-        beams=int(beams),
-        best_rank=rank,
-        log_prob=-float(rank) if beams else None,
-        neighbours=0 if beams else 3,
-        weight=0.0 if beams else 1.0 / (1 + rank),
-        present=False,
-        label=False,
-    )
+from simckp.data.records import Generated
+from simckp.retrieval.fusion import fused
+from tests.conftest import make_generated
 
 
 def generated(source: str, *keys: str, truncated: bool = False) -> Generated:
-    phrases = [phrase(key, source, rank) for rank, key in enumerate(keys)]
-    return Generated(id="d", phrases=phrases, truncated=truncated)
+    def phrase(key: str, rank: int) -> dict[str, Any]:
+        common = {"key": key, "surface": f"{key} ({source})", "source": source}
+        if source == "beams":
+            return {**common, "log_prob": -float(rank)}
+        return {**common, "beams": 0, "log_prob": None, "neighbours": 3, "weight": 1.0 / (1 + rank)}
+
+    return make_generated(*(phrase(key, rank) for rank, key in enumerate(keys)), truncated=truncated)
 
 
 def test_what_both_have_comes_first_and_keeps_the_fields_of_both() -> None:
@@ -37,8 +29,6 @@ def test_what_both_have_comes_first_and_keeps_the_fields_of_both() -> None:
         -2.0,
         3,
     )
-    assert [one["key"] for one in of_source(found["phrases"], "beams")] == ["a", "b", "c"]
-    assert [one["key"] for one in of_source(found["phrases"], "neighbours")] == ["d", "c"]
 
 
 def test_one_source_alone_stays_as_it_is() -> None:
