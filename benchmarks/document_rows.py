@@ -21,7 +21,7 @@ from benchmarks.harness import REPEATS, Row, alternate, seconds
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import SpacyTagger, tag_documents
 from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles, write_dataset
-from simckp.data.records import Document, Generated, Predicted, PredictedPhrase
+from simckp.data.records import Document, Predicted, PredictedPhrase
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.execution import Engine, map_pieces
@@ -157,14 +157,12 @@ def evaluation(device: str) -> Row:
     """Measure all profiles with intervals; the baseline has a twentieth of the documents and of the resamples."""
     count, resamples = 20_000, 1000
     documents = SyntheticCorpus().documents(count)
-    predictions, generations = _predictions(documents)
+    predictions = _predictions(documents)
     small, few = documents[: count // 20], resamples // 20
 
     def fast(size: int, times: int) -> dict[str, float]:
         evaluator = Evaluator("synthetic", 0, list(PROFILES))
-        beams = generations[:size]
-        neighbours: list[Generated] = [{**one, "phrases": []} for one in beams]
-        for _ in evaluator.score(zip(documents[:size], predictions[:size], beams, neighbours, strict=True)):
+        for _ in evaluator.score(zip(documents[:size], predictions[:size], strict=True)):
             pass
         figures = {}
         for profile in PROFILES:
@@ -193,10 +191,10 @@ def evaluation(device: str) -> Row:
     )
 
 
-def _predictions(documents: list[Document]) -> tuple[list[Predicted], list[Generated]]:
-    """Return made-up predictions, some of which are correct, and empty generations."""
+def _predictions(documents: list[Document]) -> list[Predicted]:
+    """Return made-up predictions, some of which are correct."""
     generator = random.Random(0)  # noqa: S311
-    predictions, generations = [], []
+    predictions = []
     for document in documents:
         words = document["text"].split()
         spans = [words[at : at + generator.randint(1, 3)] for at in generator.choices(range(len(words)), k=12)]
@@ -209,8 +207,7 @@ def _predictions(documents: list[Document]) -> tuple[list[Predicted], list[Gener
             for surface in surfaces
         ]
         predictions.append(Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]))
-        generations.append(Generated(id=document["id"], phrases=[], truncated=False))
-    return predictions, generations
+    return predictions
 
 
 def no_op_repro(device: str) -> Row:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from simckp.data import datasets
-from simckp.evaluation.evaluator import absent_recall
+from simckp.evaluation.recall import absent_recall
 from simckp.extraction.loading import load_extractor
 from simckp.generation.overgenerate import Overgenerator
 from simckp.networks.backbones import best_device

@@ -5,7 +5,6 @@ from typing import Any
 
 from pipeline.runner import Stage, progress, run
 from simckp.data.files import write_json
-from simckp.data.records import Generated
 from simckp.evaluation.evaluator import Evaluator
 from simckp.params import VALID
 from simckp.thresholds.calibration import calibrate_kinds, of_method
@@ -29,8 +28,7 @@ def main(name: str) -> None:
             pairs = paired_kinds(scores.within(set_name).read())
             for document, pair in zip(documents, pairs, strict=True):
                 (predicted,) = predict([pair], thresholds=thresholds, minimum=selection.minimum)
-                nothing = Generated(id=document["id"], phrases=[], truncated=False)
-                yield document, predicted, nothing, nothing
+                yield document, predicted
 
         figures = {}
         for set_name in stage.params.evaluated:

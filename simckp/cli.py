@@ -131,8 +131,6 @@ def evaluate(
     for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
         pass
     by_profile = {name: evaluator.metrics(name, resamples=resamples, confidence=_CONFIDENCE) for name in names}
-    for metrics in by_profile.values():  # no generated phrases were read, so R@50 would mean nothing
-        metrics["absent"] = {name: value for name, value in metrics["absent"].items() if not name.startswith("R@50")}
     if as_json:
         typer.echo(json.dumps(by_profile, indent=1))
         return

@@ -12,7 +12,7 @@ import pytest
 
 from simckp.candidates.mining import mine
 from simckp.candidates.tagging import tag_documents
-from simckp.data.records import Document, Generated, Mined, Predicted
+from simckp.data.records import Document, Mined, Predicted
 from simckp.documents.cleaning import Cleaner, is_document
 from simckp.documents.readers import RawDocument, Reading, read_documents
 from simckp.errors import InputError
@@ -167,9 +167,8 @@ def test_c16_three_published_scripts() -> None:
     records = case("c16")["docs"]
     documents, _ = clean(*records, filtered=False)
     evaluator = Evaluator("c16", 0, list(expected))
-    nothing = [Generated(id=document["id"], phrases=[], truncated=False) for document in documents]
     predicted = [_predicted(document, record) for document, record in zip(documents, records, strict=True)]
-    list(evaluator.score(zip(documents, predicted, nothing, nothing, strict=True)))
+    list(evaluator.score(zip(documents, predicted, strict=True)))
     for profile, (kind, figures) in expected.items():
         found = evaluator.metrics(profile, resamples=100, confidence=0.95)[kind]
         assert {name: round(found[name], 5) for name in figures} == figures
@@ -192,8 +191,7 @@ def test_c17_documents_without_gold() -> None:
     documents, _ = clean(*records, filtered=False)
     evaluator = Evaluator("c17", 0, ["simckp", "chan19"])
     nothing = [_predicted(document, {"pred_present": [], "pred_absent": []}) for document in documents]
-    empty = [Generated(id=document["id"], phrases=[], truncated=False) for document in documents]
-    list(evaluator.score(zip(documents, nothing, empty, empty, strict=True)))
+    list(evaluator.score(zip(documents, nothing, strict=True)))
     counts = {name: evaluator.metrics(name, resamples=100, confidence=0.95)["present"] for name in ("simckp", "chan19")}
     assert (counts["simckp"]["documents"], counts["chan19"]["documents"]) == (1, 3)
     assert counts["simckp"]["documents_with_gold"] == 1

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simckp.data.records import KINDS, Document, Generated, Predicted, PredictedPhrase
+from simckp.data.records import KINDS, Document, Predicted, PredictedPhrase
 from simckp.documents.cleaning import NO_TEXT, Cleaner, is_document
 from simckp.documents.formats import read_records
 from simckp.documents.readers import RawDocument, identified
@@ -87,7 +87,7 @@ def _phrases(values: Any, name: str, path: Path, row: int) -> Iterator[tuple[str
 
 def paired_with_gold(
     documents: Iterable[Document], predictions: Mapping[str, Mapping[str, list[str]]], path: Path
-) -> Iterator[tuple[Document, Predicted, Generated, Generated]]:
+) -> Iterator[tuple[Document, Predicted]]:
     """Yield the arguments of :meth:`simckp.evaluation.evaluator.Evaluator.score`.
 
     Raises:
@@ -104,7 +104,6 @@ def paired_with_gold(
             for kind in KINDS
             for phrase in own[kind]
         ]
-        nothing = Generated(id=document["id"], phrases=[], truncated=False)
-        yield document, Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[]), nothing, nothing
+        yield document, Predicted(id=document["id"], phrases=phrases, truncated=False, warnings=[])
     if unused:
         raise InputError(path, None, "id", f"{min(unused)!r} is the id of no document; {_SAME}")

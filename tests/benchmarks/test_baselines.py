@@ -19,7 +19,7 @@ from benchmarks.corpus import SyntheticCorpus
 from benchmarks.harness import Row, alternate, peak_memory
 from simckp.candidates.mining import mine_pairs
 from simckp.candidates.tagging import tag_documents
-from simckp.data.records import Generated, Predicted, PredictedPhrase
+from simckp.data.records import Predicted, PredictedPhrase
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.profiles import PROFILES
 from simckp.extraction.examples import collate, extraction_examples
@@ -134,10 +134,9 @@ def test_evaluation() -> None:
         )
         for document in documents
     ]
-    generations = [Generated(id=document["id"], phrases=[], truncated=False) for document in documents]
     expected = evaluation_baseline.evaluate(documents, predictions, resamples=1, seed=0)
     evaluator = Evaluator("synthetic", 0, list(PROFILES))
-    list(evaluator.score(zip(documents, predictions, generations, generations, strict=True)))
+    list(evaluator.score(zip(documents, predictions, strict=True)))
     for profile in PROFILES:
         metrics = evaluator.metrics(profile, resamples=100, confidence=0.95)
         for kind in ("present", "absent"):
