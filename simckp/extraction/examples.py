@@ -187,13 +187,13 @@ def count_present(mined: Mined) -> int:
     return len(mined["present_targets"]) + len(mined["missed_targets"])
 
 
-def collate(examples: list[ExtractionExample], *, pad_token_id: int) -> Batch:
+def collate(examples: list[ExtractionExample], *, pad_token_id: int, multiple: int = 1) -> Batch:
     """Return a batch in the form of the arguments of :meth:`simckp.extraction.extractor.ExtractorGenerator.forward`.
 
-    Candidates are flat over the batch, without padding.
+    Candidates are flat over the batch, without padding. Lengths are rounded up to a ``multiple``.
     """
-    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id)
-    labels, _ = pad([example.decoder_labels for example in examples], IGNORED_LABEL)
+    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id, multiple=multiple)
+    labels, _ = pad([example.decoder_labels for example in examples], IGNORED_LABEL, multiple=multiple)
     sizes = [len(example.candidate) for example in examples]
     spans = [len(example.span_start) for example in examples]
     # Candidates are numbered within their document; in the batch they are numbered over all documents.

@@ -16,7 +16,16 @@ from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import extraction_scores
 from simckp.networks.batches import by_length, to_device
 from simckp.networks.trainer import Validation
-from simckp.networks.training import Run, Trained, fitting, ranking_validation, settings_of, train, validated_with_loss
+from simckp.networks.training import (
+    Run,
+    Trained,
+    fitting,
+    length_multiple,
+    ranking_validation,
+    settings_of,
+    train,
+    validated_with_loss,
+)
 from simckp.params import TRAIN, VALID, ExtractorParams, ExtractorSettings
 
 _LIKELIHOOD_BATCH = 16
@@ -68,7 +77,8 @@ def train_extractor(
     if params.documents == "with_absent":
         used = used.where(used.lengths("decoder_labels") > 0)
     model.frequent_tokens = by_frequency(used, len(model.tokenizer))
-    batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
+    multiple = length_multiple(params, params.max_source_tokens, params.max_target_tokens)
+    batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id, multiple=multiple)
     held_out = list(
         fitting(run.examples(partial(examples, evaluated=True), validation, ExtractionExample, VALID), params)
     )

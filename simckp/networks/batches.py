@@ -12,9 +12,12 @@ from simckp.networks.tokenization import Integers
 Batch = dict[str, Any]
 
 
-def pad(rows: list[Integers], value: int) -> tuple[Tensor, Tensor]:
-    """Return rows as one right-padded matrix, and its mask (1 for real entries); both have shape (rows, longest)."""
-    width = max((len(row) for row in rows), default=0)
+def pad(rows: list[Integers], value: int, *, multiple: int = 1) -> tuple[Tensor, Tensor]:
+    """Return rows as one right-padded matrix, and its mask (1 for real entries).
+
+    Both have shape (rows, longest), where the longest length is rounded up to a ``multiple``.
+    """
+    width = -(-max((len(row) for row in rows), default=0) // multiple) * multiple
     matrix = np.full((len(rows), width), value, dtype=np.int64)
     mask = np.zeros((len(rows), width), dtype=np.int64)
     for index, row in enumerate(rows):

@@ -79,6 +79,15 @@ def gather_shares(share: list[Any], length: int) -> list[Any]:
     return items
 
 
+def as_first_process(choice: bool) -> bool:
+    """Return the choice of the first process, on which all processes act."""
+    if not is_distributed():
+        return choice
+    choices = [choice]
+    distributed.broadcast_object_list(choices, src=0)
+    return choices[0]
+
+
 def own_share(items: list[Any]) -> list[Any]:
     """Return the items that this process handles: every ``world_size``-th item, from its rank on."""
     if not is_distributed():

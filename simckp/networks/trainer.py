@@ -17,7 +17,7 @@ from torch.utils.data import Sampler
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 
-from simckp.networks.distributed import shares_of_counts
+from simckp.networks.distributed import as_first_process, shares_of_counts
 from simckp.networks.dropout import ByteDropout
 from simckp.runtime.memory import return_freed_memory
 
@@ -213,8 +213,9 @@ class Checkpoints(TrainerCallback):  # type: ignore[misc]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Ask for a checkpoint if it is time."""
-        if state.global_step % args.logging_steps == 0 and time.monotonic() - self._since >= self._seconds:
-            control.should_save = True
+        if state.global_step % args.logging_steps == 0:
+            # Their clocks differ, and a checkpoint has parts of all processes.
+            control.should_save |= as_first_process(time.monotonic() - self._since >= self._seconds)
 
     def on_save(self, *_: Any, **__: Any) -> None:
         """Begin to wait again."""

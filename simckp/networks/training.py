@@ -29,6 +29,7 @@ from simckp.thresholds.selection import Ranking, calibrate
 Settings = TypeVar("Settings", bound=Section)
 _CHECKPOINTS_KEPT = 2
 _VALIDATION_BATCH = 16
+_LENGTH_STEP = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,6 +154,15 @@ def settings_of(params: Section, settings_class: type[Settings]) -> Settings:
 def fitting(examples: ExampleStore[Example], settings: Optimisation) -> ExampleStore[Example]:
     """Return the examples of documents that are used: with ``long_documents: leave_out``, those that fit whole."""
     return examples if settings.long_documents == "truncate" else examples.where(~examples.values("truncated"))
+
+
+def length_multiple(settings: Optimisation, *limits: int) -> int:
+    """Return the multiple to which a batch's lengths are rounded up; they stay within the limits.
+
+    In bfloat16 on a CPU, oneDNN compiles a kernel for each new shape of a product, which takes longer than the product.
+    """
+    rounded = settings.precision == "bfloat16" and not any(limit % _LENGTH_STEP for limit in limits)
+    return _LENGTH_STEP if rounded else 1
 
 
 def process_count() -> int:

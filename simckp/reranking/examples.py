@@ -103,10 +103,10 @@ def with_fewer_negatives(phrases: list[GeneratedPhrase], most: int) -> list[Gene
     return [phrase for phrase in phrases if phrase["label"] or next(wrong) < most]
 
 
-def collate(examples: list[RerankingExample], *, pad_token_id: int) -> Batch:
+def collate(examples: list[RerankingExample], *, pad_token_id: int, multiple: int = 1) -> Batch:
     """Return a batch in the form of the arguments of :meth:`simckp.reranking.reranker.Reranker.forward`.
 
-    A phrase that several documents share is in the batch once.
+    A phrase that several documents share is in the batch once. Lengths are rounded up to a ``multiple``.
     """
     position_of: dict[bytes, int] = {}
     distinct: list[Integers] = []
@@ -118,8 +118,8 @@ def collate(examples: list[RerankingExample], *, pad_token_id: int) -> Batch:
                 position_of[key] = len(distinct)
                 distinct.append(phrase)
             positions.append(position_of[key])
-    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id)
-    phrase_ids, phrase_mask = pad(distinct, pad_token_id)
+    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id, multiple=multiple)
+    phrase_ids, phrase_mask = pad(distinct, pad_token_id, multiple=multiple)
     return {
         "input_ids": input_ids,
         "attention_mask": attention_mask,

@@ -8,7 +8,16 @@ import transformers
 
 from simckp.errors import SimCKPError
 from simckp.execution import Rows, Source
-from simckp.networks.training import Run, Trained, fitting, ranking_validation, settings_of, train, validated_with_loss
+from simckp.networks.training import (
+    Run,
+    Trained,
+    fitting,
+    length_multiple,
+    ranking_validation,
+    settings_of,
+    train,
+    validated_with_loss,
+)
 from simckp.params import TRAIN, VALID, RerankerParams, RerankerSettings
 from simckp.reranking.examples import RerankingExample, collate, reranking_examples
 from simckp.reranking.reranker import new_reranker
@@ -55,7 +64,8 @@ def train_reranker(
             f"none of {len(read)} training documents has a correctly generated absent keyphrase to learn from: "
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
-    batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id)
+    multiple = length_multiple(params, params.max_source_tokens, params.max_phrase_tokens)
+    batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id, multiple=multiple)
     held_out = list(fitting(run.examples(examples, validation, RerankingExample, VALID), params))
     validate = ranking_validation(reranking_scores, held_out, run)
     if params.patience_on == "goal_or_loss":

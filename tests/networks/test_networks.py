@@ -18,9 +18,9 @@ from simckp.text import DIGIT
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
 
 
-def batched(model: Any, rows: Any) -> Any:
+def batched(model: Any, rows: Any, *, multiple: int = 1) -> Any:
     examples = list(extraction_examples(rows, model.tokenizer, max_target_tokens=32))
-    return collate(examples, pad_token_id=model.tokenizer.pad_token_id)
+    return collate(examples, pad_token_id=model.tokenizer.pad_token_id, multiple=multiple)
 
 
 def test_loss_is_the_weighted_sum_of_its_terms(extractor: Any, pairs: Any) -> None:
@@ -31,6 +31,15 @@ def test_loss_is_the_weighted_sum_of_its_terms(extractor: Any, pairs: Any) -> No
     found["loss"].backward()
     without = [name for name, weight in model.named_parameters() if weight.grad is None]
     assert without == []
+
+
+def test_lengths_that_are_rounded_up_change_no_loss(extractor: Any, pairs: Any) -> None:
+    exact = batched(extractor, pairs)
+    longer = exact["input_ids"].shape[1] + 3
+    rounded = batched(extractor, pairs, multiple=longer)
+    assert (rounded["input_ids"].shape[1], rounded["labels"].shape[1]) == (longer, longer)
+    for name, loss in extractor(**rounded).items():
+        torch.testing.assert_close(loss, extractor(**exact)[name], atol=1e-5, rtol=1e-5)
 
 
 def test_documents_without_absent_keyphrases_do_not_change_the_likelihood(extractor: Any, pairs: Any) -> None:
