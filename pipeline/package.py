@@ -19,6 +19,7 @@ from simckp.prediction.model_folder import (
     PredictorSettings,
     write_model_settings,
 )
+from simckp.retrieval.memory import KeyphraseMemory
 from simckp.runtime.provenance import IN_MODEL, trace_running
 
 TARGET = Path("models/simckp")
@@ -32,8 +33,10 @@ def main() -> None:
         shutil.rmtree(TARGET, ignore_errors=True)
         for name in (EXTRACTOR, RERANKER):
             shutil.copytree(Path("models", name, seed), TARGET / name)
+        fingerprint = None
         if NEIGHBOURS in params.generation.sources:
             shutil.copytree(Path("models", MEMORY), TARGET / MEMORY)
+            fingerprint = KeyphraseMemory.load(TARGET / MEMORY).fingerprint()
         if params.selection.evidence:
             Evidence.load(Path("models", "evidence", f"{seed}.json")).without_folds().save(TARGET / EVIDENCE)
             PhraseStatistics.of(stage.entry.source("phrases").read()).save(TARGET / STATISTICS)
@@ -44,6 +47,7 @@ def main() -> None:
             retrieval=params.retrieval,
             windows=params.windows,
             selection=params.selection,
+            memory=fingerprint,
         )
         write_model_settings(TARGET, settings, stage.entry.source("thresholds", seed).read())
         parameters = stage.listed_parameters()

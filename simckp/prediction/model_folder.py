@@ -16,7 +16,10 @@ SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 
 
 class PredictorSettings(Section):
-    """The settings that a model needs besides its networks and thresholds."""
+    """The settings that a model needs besides its networks and thresholds.
+
+    ``memory`` is the fingerprint of the memory with which the model was calibrated.
+    """
 
     tagger: Tagger
     mining: Mining
@@ -24,6 +27,7 @@ class PredictorSettings(Section):
     retrieval: Retrieval
     windows: Windows
     selection: Selection
+    memory: str | None = None
 
 
 def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:

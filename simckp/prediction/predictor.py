@@ -120,6 +120,8 @@ class KeyphrasePredictor:
 
         try:
             memory = KeyphraseMemory.load(self._folder / MEMORY)
+            if self.settings.memory not in (None, memory.fingerprint()):
+                raise SimCKPError(f"{self._folder / MEMORY}: not the memory with which the model was calibrated")
         except SimCKPError as error:
             lost = "absent keyphrases come from the decoder alone"
             if self._evidence is not None:

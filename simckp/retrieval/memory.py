@@ -6,6 +6,7 @@ not in the paper; the paper's generator learns the training corpus by heart, as 
 Shapes: B documents that ask, N documents of the memory, V terms, P distinct keyphrases.
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -148,6 +149,10 @@ class KeyphraseMemory:
             positions = np.flatnonzero(similarity_N > 0)
         order = np.lexsort((positions, -similarity_N[positions]))[:count]
         return [Neighbour(int(position), float(similarity_N[position])) for position in positions[order]]
+
+    def fingerprint(self) -> str:
+        """Return a checksum of the documents' ids and the keyphrases, by which a model knows its own memory."""
+        return f"{zlib.crc32(chr(0).join((*self.ids, *self.keys)).encode()):08x}"
 
     def phrases_of(self, position: int) -> NDArray[np.int32]:
         """Return the numbers of a document's keyphrases among :attr:`keys`."""

@@ -11,7 +11,7 @@ from tests.pipeline.project import run
 TEXT = {"ingest", "deduplicate", "tag", "mine"}
 GENERATE = {"overgenerate", "overgenerate_training"}
 LEARN = {"train_extractor", *GENERATE, "train_reranker"}
-RECALL = {"index", "retrieve"}
+RECALL = {"index", "retrieve", "package"}
 WEIGH = {"calibrate", "compare_thresholds", "predict", "evaluate"}
 SELECT = {*WEIGH, "evaluate_baseline"}
 ALL_BUT_PARAMETERS = {*TEXT, *LEARN, *RECALL, *SELECT, "count_phrases", "score", "baseline"}

@@ -387,6 +387,30 @@ def test_absent_keyphrases_come_from_neighbours_too(
     assert "absent keyphrases come from the decoder alone" in warning
 
 
+def test_the_memory_of_another_model_is_not_used(
+    tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = with_memory(make_folder(tmp_path, tiny_bert), "beams", "neighbours")
+    text = "We study sparse graphs."
+    own = KeyphraseMemory.load(folder / "memory").fingerprint()
+
+    def predicted(fingerprint: str) -> set[str]:
+        settings = read_settings(folder / "simckp.json", PredictorSettings).model_copy(update={"memory": fingerprint})
+        write_model_settings(folder, settings, [same_for_all(kind, 0.0) for kind in ("present", "absent")])
+        caplog.clear()
+        return {surface for surface, _ in phrases(KeyphrasePredictor.from_pretrained(folder)(text), "absent")}
+
+    found = predicted(own)
+    assert "graph theory" in found and not caplog.records
+    others = [("sparse graphs and colouring", "other theory", "a"), ("neural networks", "deep learning", "b")]
+    documents = [make_document(words, [phrase], identifier=name) for words, phrase, name in others]
+    KeyphraseMemory.of(documents).save(folder / "memory")
+    assert predicted(own) == found - {"graph theory"}
+    (warning,) = [record.message for record in caplog.records]
+    assert "not the memory with which the model was calibrated; absent keyphrases come from the decoder" in warning
+    assert "other theory" in predicted(KeyphraseMemory.load(folder / "memory").fingerprint())
+
+
 def with_evidence(folder: Path, *, knows: str = "log_occurrences") -> Path:
     """Give a model folder with a memory evidence by hand: one feature of present phrases counts."""
 
