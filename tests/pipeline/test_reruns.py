@@ -41,7 +41,7 @@ EXPECTED = {
     "simckp/extraction/training.py": {"train_extractor"},
     "simckp/generation/beam_search.py": GENERATE,
     "simckp/retrieval/memory.py": RECALL,
-    "simckp/retrieval/fusion.py": {"train_reranker", "score", *SELECT, "package", "visualise"},
+    "simckp/retrieval/fusion.py": {"train_reranker", "score", *WEIGH, "package", "visualise"},
     "simckp/evidence/statistics.py": {"count_phrases", *WEIGH, "package"},
     "simckp/evidence/features.py": {*WEIGH, "package"},
     "simckp/documents/sampling.py": {"train_extractor", "overgenerate_training", "retrieve", "train_reranker"},
