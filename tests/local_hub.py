@@ -57,14 +57,20 @@ class LocalHub:
     @contextmanager
     def running(self) -> Iterator["LocalHub"]:
         """Serve on a free port."""
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.address = f"http://127.0.0.1:{server.server_port}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
+        with serving(_handler(self)) as self.address:
             yield self
-        finally:
-            server.shutdown()
-            server.server_close()
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Answer requests on a free port; yields the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def _handler(hub: LocalHub) -> type[BaseHTTPRequestHandler]:

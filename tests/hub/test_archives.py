@@ -3,11 +3,10 @@
 import io
 import json
 import tarfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from typer.testing import CliRunner, Result
 from simckp.cli import app
 from simckp.hub.archives import fetch_archive, tree_id
 from simckp.hub.catalogue import PUBLIC_SETS, PublicArchive
+from tests.local_hub import serving
 
 GRAPHS = r"""@article{10.1/a,
   title = {Tabu search of {Sparse} graphs},
@@ -81,14 +81,9 @@ class Server:
             def log_message(self, *_: object) -> None:
                 pass
 
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{server.server_port}/acm-cr/tar.gz/0e65d68"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
+        with serving(Handler) as address:
+            self.address = f"{address}/acm-cr/tar.gz/0e65d68"
             yield self
-        finally:
-            server.shutdown()
-            server.server_close()
 
 
 def ours() -> PublicArchive:
