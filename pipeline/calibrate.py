@@ -3,7 +3,7 @@
 from itertools import chain
 
 from pipeline.runner import Stage, run
-from pipeline.weighing import fitted, weighed
+from pipeline.weighing import weighed, write_evidence
 from simckp.data.files import write_json
 from simckp.params import VALID
 from simckp.thresholds.calibration import calibrate_kinds
@@ -13,7 +13,7 @@ def main(seed: str) -> None:
     """Fit the evidence of one seed's networks, and calibrate the thresholds of what it says."""
     with Stage("calibrate", seed) as stage:
         selection = stage.params.selection
-        fitted(stage)
+        write_evidence(stage)
         thresholds = calibrate_kinds(
             chain.from_iterable(weighed(stage, VALID)),
             minimum=selection.minimum,

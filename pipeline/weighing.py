@@ -13,16 +13,14 @@ from simckp.thresholds.keyphrases import paired_kinds
 _READ = ("documents", "generations", "neighbours")
 
 
-def fitted(stage: Stage) -> Evidence | None:
-    """Fit the evidence on the validation documents and write it; None if the parameters want none."""
+def write_evidence(stage: Stage) -> None:
+    """Fit the evidence on the validation documents and write it; an empty object if the parameters want none."""
     path = stage.entry.path("models/evidence")
     if not stage.params.selection.evidence:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n", encoding="utf-8")
-        return None
-    evidence = fit_evidence(_rows(stage, "fit"), _statistics(stage))
-    evidence.save(path)
-    return evidence
+        return
+    fit_evidence(_rows(stage, "fit"), _statistics(stage)).save(path)
 
 
 def weighed(stage: Stage, set_name: str) -> Iterator[Pair]:
