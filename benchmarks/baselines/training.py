@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from simckp.extraction.extractor import ExtractorGenerator
-from simckp.networks.losses import absent_likelihood_loss
+from simckp.networks.losses import IGNORED_LABEL, absent_likelihood_loss
 
 
 def dense_masks(batch: dict[str, Any], documents: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -61,9 +61,8 @@ def loss(model: ExtractorGenerator, batch: dict[str, Any]) -> Tensor:
     hidden_BTD = model.encode(batch["input_ids"], batch["attention_mask"])
     masks = dense_masks(batch, len(hidden_BTD), hidden_BTD.shape[1])
     contrastive = head_loss(model, hidden_BTD, masks)
-    labels = batch["labels"]
-    if not labels.shape[1]:
-        return model.contrastive_weight * contrastive
+    labels = batch["labels"].new_full((len(hidden_BTD), batch["labels"].shape[1]), IGNORED_LABEL)
+    labels[batch["labelled"]] = batch["labels"]
     output = model.backbone(
         encoder_outputs=(hidden_BTD,),
         attention_mask=batch["attention_mask"],

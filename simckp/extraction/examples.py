@@ -190,10 +190,14 @@ def count_present(mined: Mined) -> int:
 def collate(examples: list[ExtractionExample], *, pad_token_id: int, multiple: int = 1) -> Batch:
     """Return a batch in the form of the arguments of :meth:`simckp.extraction.extractor.ExtractorGenerator.forward`.
 
-    Candidates are flat over the batch, without padding. Lengths are rounded up to a ``multiple``.
+    Candidates are flat over the batch, without padding. Lengths are rounded up to a ``multiple``. The decoder runs only
+    for the documents that have a target; if none has, for the first one with one ignored token, so that the optimiser
+    and all processes see a gradient in every step.
     """
     input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id, multiple=multiple)
-    labels, _ = pad([example.decoder_labels for example in examples], IGNORED_LABEL, multiple=multiple)
+    labelled = [position for position, example in enumerate(examples) if len(example.decoder_labels)]
+    targets = [examples[position].decoder_labels for position in labelled] or [np.array([IGNORED_LABEL], np.int32)]
+    labels, _ = pad(targets, IGNORED_LABEL, multiple=multiple)
     sizes = [len(example.candidate) for example in examples]
     spans = [len(example.span_start) for example in examples]
     # Candidates are numbered within their document; in the batch they are numbered over all documents.
@@ -202,6 +206,7 @@ def collate(examples: list[ExtractionExample], *, pad_token_id: int, multiple: i
         "input_ids": input_ids,
         "attention_mask": attention_mask,
         "labels": labels,
+        "labelled": torch.tensor(labelled or [0]),
         "candidates": Candidates(
             document_S=repeated(spans),
             start_S=joined(example.span_start for example in examples),

@@ -1,7 +1,7 @@
 """Stage 1 (section 4.2): one encoder-decoder scores mined candidates and generates absent keyphrases.
 
-Shapes: B documents, T source tokens, L target tokens, C candidates (flat over the batch), G gold candidates among them,
-D hidden size, V vocabulary.
+Shapes: B documents, A those of them that have a target of the decoder, T source tokens, L target tokens, C candidates
+(flat over the batch), D hidden size, V vocabulary.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -72,6 +73,7 @@ class ExtractorGenerator(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor,
         labels: Tensor,
+        labelled: Tensor,
         candidates: Candidates,
         gold: Tensor,
         counts: Mapping[str, float] | None = None,
@@ -81,14 +83,15 @@ class ExtractorGenerator(nn.Module):
         Args:
             input_ids: Documents, shape (B, T).
             attention_mask: 1 for real tokens, shape (B, T).
-            labels: Target tokens of the decoder, padded with -100, shape (B, L); all -100 for a document without one.
+            labels: Target tokens of the decoder for the documents that have a target, padded with -100, shape (A, L).
+            labelled: Indices of those documents, shape (A,).
             candidates: Token spans of the batch's candidates.
             gold: Whether a candidate is a gold keyphrase, bool, shape (C,).
             counts: Divisor of each loss term; by default this batch's own :meth:`loss_counts`.
         """
         counts = counts or {}
         hidden_BTD = self.encode(input_ids, attention_mask)
-        mle = self.likelihood_loss(hidden_BTD, attention_mask, labels, counts.get("mle"))
+        mle = self.likelihood_loss(hidden_BTD, attention_mask, labels, labelled, counts.get("mle"))
         if not self.extracts:
             return {"loss": mle, "mle": mle}
         # The heads run in float32 even under mixed precision: the temperature of 0.1 magnifies errors of similarities.
@@ -128,10 +131,10 @@ class ExtractorGenerator(nn.Module):
             document_BD, phrase_CD = self.embed(hidden_BTD, attention_mask_BT, candidates)
             # The batch is that of all processes: its documents are the negatives of every keyphrase.
             document_BD, first = gather_rows(document_BD)
-            similarity_GB = torch.cosine_similarity(phrase_CD[gold_C][:, None], document_BD[None], dim=-1)
             return in_batch_contrastive_loss(
-                similarity_GB,
-                document_C[gold_C] + first,
+                functional.normalize(phrase_CD) @ functional.normalize(document_BD).T,
+                gold_C,
+                document_C + first,
                 temperature=settings.temperature,
                 reduction=settings.reduction,
                 count=count,
@@ -148,29 +151,27 @@ class ExtractorGenerator(nn.Module):
         )
 
     def likelihood_loss(
-        self, hidden_BTD: Tensor, attention_mask_BT: Tensor, labels_BL: Tensor, count: float | None = None
+        self,
+        hidden_BTD: Tensor,
+        attention_mask_BT: Tensor,
+        labels_AL: Tensor,
+        labelled_A: Tensor,
+        count: float | None = None,
     ) -> Tensor:
         """Eq. 4: return the decoder's loss on the documents that have a target, a scalar; 0 if there are none."""
-        with_target_B = (labels_BL != IGNORED_LABEL).any(dim=1)
-        if not with_target_B.any():
-            # One ignored token, so that the optimiser and all processes see a gradient in every step.
-            labels_BL = labels_BL.new_full((len(labels_BL), 1), IGNORED_LABEL)
-            with_target_B[0] = True
-        # The decoder runs only for documents that have a target.
-        labels_BL = labels_BL[with_target_B]
         output = self.backbone(
-            encoder_outputs=BaseModelOutput(last_hidden_state=hidden_BTD[with_target_B]),
-            attention_mask=attention_mask_BT[with_target_B],
-            decoder_input_ids=self._shift_right(labels_BL),
+            encoder_outputs=BaseModelOutput(last_hidden_state=hidden_BTD.index_select(0, labelled_A)),
+            attention_mask=attention_mask_BT.index_select(0, labelled_A),
+            decoder_input_ids=self._shift_right(labels_AL),
             use_cache=False,
         )
-        return absent_likelihood_loss(output.logits, labels_BL, count=count)
+        return absent_likelihood_loss(output.logits, labels_AL, count=count)
 
-    def _shift_right(self, labels_BL: Tensor) -> Tensor:
+    def _shift_right(self, labels_AL: Tensor) -> Tensor:
         config = self.backbone.config
-        start_B1 = labels_BL.new_full((len(labels_BL), 1), int(config.decoder_start_token_id))
-        shifted_BL = torch.cat([start_B1, labels_BL[:, :-1]], dim=1)
-        return shifted_BL.masked_fill(shifted_BL == IGNORED_LABEL, int(config.pad_token_id))
+        start_A1 = labels_AL.new_full((len(labels_AL), 1), int(config.decoder_start_token_id))
+        shifted_AL = torch.cat([start_A1, labels_AL[:, :-1]], dim=1)
+        return shifted_AL.masked_fill(shifted_AL == IGNORED_LABEL, int(config.pad_token_id))
 
     def loss_counts(self, batch: Mapping[str, Any]) -> dict[str, int]:
         """Return the number of terms that each loss of a batch sums over, by the name of the loss."""

@@ -1,8 +1,7 @@
 """The losses of Choi et al. 2023: eq. 3 (contrastive) and eq. 4 (maximum likelihood of the absent keyphrases).
 
-Shapes: B documents, C candidates of all documents of a batch (flat), P positives among them, L target tokens,
-V vocabulary. Every loss divides a sum by a count. Where several processes or micro-batches share one step, the caller
-passes the step's count.
+Shapes: B documents, C candidates of all documents of a batch (flat), L target tokens, V vocabulary. Every loss divides
+a sum by a count. Where several processes or micro-batches share one step, the caller passes the step's count.
 """
 
 import torch
@@ -72,15 +71,18 @@ def contrastive_loss(
         A scalar; 0 if the batch has no positive.
     """
     scaled_C = similarity_C.float() / temperature
-    negative_C = ~positive_C
-    negatives_B = segment_logsumexp(scaled_C[negative_C], document_C[negative_C], documents)
-    loss_P = functional.softplus(negatives_B.index_select(0, document_C[positive_C]) - scaled_C[positive_C])
-    return mean_of(loss_P.sum(), (loss_P.numel() if reduction == "mean" else documents) if count is None else count)
+    # Masks instead of boolean indices, for whose number of rows the host would wait for the GPU in every step.
+    lowest = torch.finfo(scaled_C.dtype).min
+    negatives_B = segment_logsumexp(scaled_C.masked_fill(positive_C, lowest), document_C, documents)
+    loss_C = functional.softplus(negatives_B.index_select(0, document_C) - scaled_C)
+    total = loss_C.masked_fill(~positive_C, 0.0).sum()
+    return mean_of(total, (int(positive_C.sum()) if reduction == "mean" else documents) if count is None else count)
 
 
 def in_batch_contrastive_loss(
-    similarity_PB: Tensor,
-    document_P: Tensor,
+    similarity_CB: Tensor,
+    positive_C: Tensor,
+    document_C: Tensor,
     *,
     temperature: float,
     reduction: Reduction = "mean",
@@ -91,8 +93,9 @@ def in_batch_contrastive_loss(
     The field calls this multiple negatives ranking loss or in-batch softmax.
 
     Args:
-        similarity_PB: Cosine similarity of each gold keyphrase to each document, shape (P, B).
-        document_P: Index of each keyphrase's own document, shape (P,).
+        similarity_CB: Cosine similarity of each candidate to each document, shape (C, B).
+        positive_C: Whether a candidate is a gold keyphrase, bool, shape (C,); only these count.
+        document_C: Index of each candidate's own document, shape (C,).
         temperature: Temperature tau.
         reduction: See :func:`contrastive_loss`.
         count: See :func:`contrastive_loss`.
@@ -100,9 +103,10 @@ def in_batch_contrastive_loss(
     Returns:
         A scalar; 0 if the batch has no keyphrase.
     """
-    loss_P = functional.cross_entropy(similarity_PB.float() / temperature, document_P, reduction="none")
-    documents = similarity_PB.shape[1]
-    return mean_of(loss_P.sum(), (loss_P.numel() if reduction == "mean" else documents) if count is None else count)
+    loss_C = functional.cross_entropy(similarity_CB.float() / temperature, document_C, reduction="none")
+    total = loss_C.masked_fill(~positive_C, 0.0).sum()
+    documents = similarity_CB.shape[1]
+    return mean_of(total, (int(positive_C.sum()) if reduction == "mean" else documents) if count is None else count)
 
 
 def absent_likelihood_loss(logits_BLV: Tensor, labels_BL: Tensor, *, count: float | None = None) -> Tensor:

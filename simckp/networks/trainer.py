@@ -22,6 +22,7 @@ from simckp.networks.dropout import ByteDropout
 from simckp.runtime.memory import return_freed_memory
 
 GOAL = "goal"
+TOKENS = "tokens"
 _WEIGHTS, _LAST_WEIGHTS = "model.safetensors", "last.safetensors"
 
 
@@ -36,7 +37,7 @@ class Validation:
 class SimCKPTrainer(Trainer):  # type: ignore[misc]
     """A Trainer for networks that return a dictionary with ``loss`` and are validated by a function.
 
-    Batches have an entry ``counts``: the number of terms that each loss sums over.
+    Batches have an entry ``counts``: the number of terms that each loss sums over, and of source tokens (``TOKENS``).
 
     Args:
         validate: Called with the model in evaluation mode; returns the results on the validation documents. Every
@@ -115,6 +116,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         names = batch_samples[0]["counts"]
         totals = {name: sum(batch["counts"][name] for batch in batch_samples) for name in names}
         counts = shares_of_counts(totals, device)
+        self.state.num_input_tokens_seen += round(counts[TOKENS] * self.args.world_size)
         for batch in batch_samples:
             batch["counts"] = counts
         return counts
@@ -132,6 +134,7 @@ class SimCKPTrainer(Trainer):  # type: ignore[misc]
         if "loss" in logs:
             means = {name: self.accelerator.gather(part).mean() / self._steps for name, part in self._parts.items()}
             logs |= {name: float(mean) for name, mean in means.items()}
+            logs["num_input_tokens_seen"] = self.state.num_input_tokens_seen
             tokens = self.state.num_input_tokens_seen - self._tokens_before
             logs["tokens_per_second"] = tokens / (time.perf_counter() - self._since)
             self._parts, self._steps = {}, 0

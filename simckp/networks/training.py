@@ -22,7 +22,7 @@ from simckp.networks.distributed import gather_shares, own_share
 from simckp.networks.dropout import set_dropout
 from simckp.networks.example_store import Example, ExampleStore, make_examples
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
-from simckp.networks.trainer import GOAL, Checkpoints, Patience, SimCKPTrainer, Validation
+from simckp.networks.trainer import GOAL, TOKENS, Checkpoints, Patience, SimCKPTrainer, Validation
 from simckp.params import Optimisation, Section
 from simckp.thresholds.selection import Ranking, calibrate
 
@@ -208,7 +208,9 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
         dataloader_pin_memory=torch.cuda.is_available(),
         dataloader_drop_last=False,
         report_to="none",
-        include_num_input_tokens_seen="non_padding",
+        # Otherwise the host would wait for the GPU in every step: to copy a batch, and to see whether a loss is finite.
+        accelerator_config={"non_blocking": torch.cuda.is_available()},
+        logging_nan_inf_filter=False,
         disable_tqdm=not run.bar,
     )
     # One process uses one GPU. The Trainer's data parallelism would split the flat tensors of a batch within documents.
@@ -321,4 +323,4 @@ def train(
 
 def _with_counts(collate: Callable[[list[Any]], dict[str, Any]], model: Any, examples: list[Any]) -> dict[str, Any]:
     batch = collate(examples)
-    return batch | {"counts": model.loss_counts(batch)}
+    return batch | {"counts": model.loss_counts(batch) | {TOKENS: int(batch["attention_mask"].sum())}}

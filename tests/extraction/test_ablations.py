@@ -67,10 +67,10 @@ def test_in_batch_negatives_are_the_other_documents(candidates: Candidates, hidd
 
 
 def test_in_batch_loss_without_a_keyphrase_or_a_second_document() -> None:
-    none = in_batch_contrastive_loss(torch.zeros(0, 2), torch.zeros(0, dtype=torch.long), temperature=0.1)
-    assert none.item() == 0.0
-    alone = in_batch_contrastive_loss(torch.ones(1, 1), torch.zeros(1, dtype=torch.long), temperature=0.1)
-    assert alone.item() == 0.0
+    first = torch.zeros(1, dtype=torch.long)
+    for right, documents in ((False, 2), (True, 1)):
+        loss = in_batch_contrastive_loss(torch.ones(1, documents), torch.tensor([right]), first, temperature=0.1)
+        assert loss.item() == 0.0
 
 
 def test_overlapping_gold_spans_are_tagged_by_the_longer(candidates: Candidates) -> None:

@@ -25,7 +25,8 @@ def batch() -> tuple[torch.Tensor, torch.Tensor]:
 
 def loss_of(documents: torch.Tensor, phrases: torch.Tensor, own: torch.Tensor, count: float) -> torch.Tensor:
     similarity = torch.cosine_similarity(phrases[:, None], documents[None], dim=-1)
-    return in_batch_contrastive_loss(similarity, own, temperature=0.1, count=count)
+    gold = torch.ones(len(phrases), dtype=torch.bool)
+    return in_batch_contrastive_loss(similarity, gold, own, temperature=0.1, count=count)
 
 
 def work(rank: int, port: int, folder: Path) -> None:

@@ -97,7 +97,9 @@ def test_a_count_takes_the_place_of_the_batchs_own(reduction: str) -> None:
     for count, expected in ((4, math.log(2) / 2), (2.5, math.log(2) / 1.25)):
         loss = contrastive_loss(similarity, positive, torch.tensor([0, 0, 1, 1]), 2, count=count, **options)
         assert loss.item() == pytest.approx(expected)
-        loss = in_batch_contrastive_loss(torch.zeros(2, 2), torch.tensor([0, 1]), count=count, **options)
+        loss = in_batch_contrastive_loss(
+            torch.zeros(2, 2), torch.ones(2, dtype=torch.bool), torch.tensor([0, 1]), count=count, **options
+        )
         assert loss.item() == pytest.approx(expected)
         # Two documents of uniform logits over two words: log 2 each.
         loss = absent_likelihood_loss(torch.zeros(2, 3, 2), torch.ones(2, 3, dtype=torch.long), count=count)

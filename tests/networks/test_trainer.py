@@ -280,7 +280,7 @@ def test_accumulation_equals_the_larger_batch(
             super().__init__()
             self.weight = torch.nn.Parameter(torch.tensor(1.0))
 
-        def forward(self, values: torch.Tensor, counts: Any) -> dict[str, torch.Tensor]:
+        def forward(self, values: torch.Tensor, counts: Any, **_: Any) -> dict[str, torch.Tensor]:
             return {"loss": (self.weight * values).sum() / counts["loss"]}
 
         def loss_counts(self, batch: Any) -> dict[str, int]:
@@ -294,7 +294,7 @@ def test_accumulation_equals_the_larger_batch(
         train(
             model,
             [1.0, 2.0, 3.0, 4.0],
-            lambda rows: {"values": torch.tensor(rows)},
+            lambda rows: {"values": torch.tensor(rows), "attention_mask": torch.ones(len(rows), 1)},
             lambda _: Validation(0.5, {}),
             settings(
                 tiny_bert,
@@ -317,7 +317,7 @@ def test_early_stopping_keeps_the_best_weights(tiny_bert: Path, tmp_path: Path) 
             super().__init__()
             self.weight = torch.nn.Parameter(torch.tensor(0.0))
 
-        def forward(self, values: torch.Tensor, counts: Any) -> dict[str, torch.Tensor]:
+        def forward(self, values: torch.Tensor, counts: Any, **_: Any) -> dict[str, torch.Tensor]:
             return {"loss": -self.weight * values.sum() / counts["loss"]}
 
         def loss_counts(self, batch: Any) -> dict[str, int]:
@@ -337,7 +337,7 @@ def test_early_stopping_keeps_the_best_weights(tiny_bert: Path, tmp_path: Path) 
     result = train(
         model,
         [1.0] * 4,
-        lambda rows: {"values": torch.tensor(rows)},
+        lambda rows: {"values": torch.tensor(rows), "attention_mask": torch.ones(len(rows), 1)},
         validate,
         settings(tiny_bert, batch_size=4, epochs=50, evaluate_every=1, patience=2, group_by_length=False),
         Run(seed=1, folder=tmp_path, minimum=5),

@@ -1,0 +1,1 @@
+"""The code for GPUs, on a pretend one."""
