@@ -7,6 +7,7 @@ Shapes: B documents, K beams, W rows per document (1 at first, then K), R = B * 
 L tokens (start token included), V vocabulary.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -86,25 +87,28 @@ def beam_search(
             are among them, and S is more than 2 K. None for the whole vocabulary. Probabilities are normalised over the
             shortlist, so scores are a little higher than without it.
     """
+    tokens: list[int] | None = None
     if shortlist is not None:
         # Inside the search a token is its position in the shortlist.
-        start, end = torch.searchsorted(shortlist, shortlist.new_tensor([search.start, search.end])).tolist()
-        search = replace(search, start=start, end=end)
+        tokens = shortlist.tolist()
+        search = replace(search, start=tokens.index(search.start), end=tokens.index(search.end))
     running = _Running(hidden_BTD, mask_BT, decoder, search, shortlist)
-    for position in range(search.max_new_tokens):
-        if running.documents:
-            running.advance(position)
-    results = [running.results[document] for document in range(len(hidden_BTD))]
-    if shortlist is None:
+    if not running.to_the_end(_fast_log_sum_exp):
+        running = _Running(hidden_BTD, mask_BT, decoder, search, shortlist)
+        running.to_the_end(_safe_log_sum_exp)
+    results = running.results()
+    if tokens is None:
         return results
-    tokens = shortlist.tolist()
     return [
         [Sequence([tokens[place] for place in beam.token_ids], beam.log_prob) for beam in beams] for beams in results
     ]
 
 
 class _Running:
-    """A search in progress: ``documents`` has the positions of the unfinished ones, ``results`` the finished ones."""
+    """A search in progress: ``documents`` has the positions of the unfinished ones.
+
+    The host waits for a GPU once in each step, to learn which documents are done.
+    """
 
     def __init__(
         self, hidden_BTD: Tensor, mask_BT: Tensor, decoder: StepDecoder, search: Search, shortlist: Tensor | None
@@ -115,7 +119,7 @@ class _Running:
         )
         self._scratch_RV = torch.empty(self._state.logits.shape, device=hidden_BTD.device)
         self.documents = list(range(len(hidden_BTD)))
-        self.results: dict[int, list[Sequence]] = {}
+        self._done: dict[int, tuple[Tensor, Tensor]] = {}
         shape = len(hidden_BTD), search.beams
         tokens = torch.full((*shape, search.max_new_tokens + 1), search.start, device=hidden_BTD.device)
         scores = torch.full(shape, _NEVER, device=hidden_BTD.device)
@@ -124,12 +128,37 @@ class _Running:
         # One open beam per document: all beams begin with the start token, so K of them would do the same work K times.
         self._open = _Beams(tokens[:, :1], torch.zeros_like(scores[:, :1]), whole[:, :1])
 
-    def advance(self, position: int) -> None:
-        """Add one token to every open beam, and set finished sequences and documents aside."""
+    def to_the_end(self, log_sum_exp: "_LogSumExp") -> bool:
+        """Search until all documents are done; return whether every log-sum-exp was valid."""
+        valid = torch.ones((), dtype=torch.bool, device=self._scratch_RV.device)
+        for position in range(self._search.max_new_tokens):
+            if self.documents:
+                valid &= self._advance(position, log_sum_exp)
+        return bool(valid)
+
+    def results(self) -> list[list[Sequence]]:
+        """Return the sequences of each document, best first."""
+        tokens_BKL, scores_BK = (
+            torch.stack([self._done[document][part] for document in range(len(self._done))]).tolist() for part in (0, 1)
+        )
+        return [
+            [_sequence(tokens, score, self._search.end) for tokens, score in zip(*beams, strict=True)]
+            for beams in zip(tokens_BKL, scores_BK, strict=True)
+        ]
+
+    def _advance(self, position: int, log_sum_exp: "_LogSumExp") -> Tensor:
+        """Add one token to every open beam, and set finished sequences and documents aside.
+
+        Returns:
+            Whether every log-sum-exp was valid, a scalar.
+        """
         search, last = self._search, position + 1 == self._search.max_new_tokens
         logits_RV = self._decoder(self._open.tokens[..., position].flatten(), position, self._state)
-        scratch_RV = self._scratch_RV[: len(logits_RV)]
-        scores_BC, parent_BC, token_BC = _continuations(logits_RV, scratch_RV, self._open, position, search)
+        logits_RV = logits_RV.float()
+        # As in transformers, repeats are banned after normalisation: banned tokens keep their share of the probability.
+        total_R, valid = log_sum_exp(logits_RV, self._scratch_RV[: len(logits_RV)])
+        _ban_repeats(logits_RV, self._open.tokens[..., : position + 1].flatten(0, 1), search.no_repeat_ngram)
+        scores_BC, parent_BC, token_BC = _continuations(logits_RV, total_R, self._open.scores, 2 * search.beams)
         tokens_BCL = _take(self._open.tokens, parent_BC)
         tokens_BCL[..., position + 1] = token_BC
         # In the last step every sequence counts as finished, since it cannot go on.
@@ -149,17 +178,18 @@ class _Running:
         width = len(logits_RV) // len(self.documents)
         first_row_B1 = torch.arange(0, len(logits_RV), width, device=open_B.device)[:, None]
         self._go_on((parent_BC.gather(1, chosen_BK) + first_row_B1), open_B, position + 1)
+        return valid
 
     def _go_on(self, row_BK: Tensor, open_B: Tensor, length: int) -> None:
         """Give each open beam the decoder state of its parent row; finished documents leave the batch."""
         flags = open_B.tolist()
         for at, document in enumerate(self.documents):
             if not flags[at]:
-                finished = self._finished
-                self.results[document] = _sequences(finished.tokens[at], finished.scores[at], self._search.end)
+                self._done[document] = self._finished.tokens[at], self._finished.scores[at]
         if not all(flags):
-            still_B = open_B.nonzero()[:, 0]
             self.documents = [document for document, is_open in zip(self.documents, flags, strict=True) if is_open]
+            # The open ones, in their order; nonzero() would wait for the GPU to learn their number.
+            still_B = torch.argsort(~open_B, stable=True)[: len(self.documents)]
             self._open.select(still_B)
             self._finished.select(still_B)
             self._state.select_documents(still_B)
@@ -172,26 +202,27 @@ def _take(tokens_BCL: Tensor, chosen_BK: Tensor) -> Tensor:
     return tokens_BCL.gather(1, chosen_BK[..., None].expand(-1, -1, tokens_BCL.shape[2]))
 
 
-def _continuations(
-    logits_RV: Tensor, scratch_RV: Tensor, running: _Beams, position: int, search: Search
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return score, parent beam and token of the C best continuations of each document, best first, each (B, C)."""
-    documents, width = running.scores.shape
-    logits_RV = logits_RV.float()
-    # As in transformers, repeats are banned after normalisation, so banned tokens keep their share of the probability.
-    total_BW = _log_sum_exp(logits_RV, scratch_RV).view(documents, width)
-    _ban_repeats(logits_RV, running.tokens[..., : position + 1].flatten(0, 1), search.no_repeat_ngram)
+def _continuations(logits_RV: Tensor, total_R: Tensor, scores_BW: Tensor, wanted: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return score, parent beam and token of the C best continuations of each document, best first, each (B, C).
+
+    Args:
+        logits_RV: Logits of the next token.
+        total_R: Their log-sum-exp, before repeats were banned.
+        scores_BW: Scores of the open beams.
+        wanted: Number of continuations C.
+    """
+    documents, width = scores_BW.shape
+    total_BW = total_R.view(documents, width)
     # The C best tokens are all in the C blocks with the best maxima: for every token of another block there are C
     # maxima at least as good. So one cheap pass finds the blocks, and topk runs on C blocks instead of W * V tokens.
     blocks_BNV = logits_RV.view(documents, -1, VOCABULARY_BLOCK)
     best_BWN = blocks_BNV.amax(dim=-1).view(documents, width, -1)
-    best_BN = (best_BWN - total_BW[..., None] + running.scores[..., None]).view(documents, -1)
-    wanted = 2 * search.beams
+    best_BN = (best_BWN - total_BW[..., None] + scores_BW[..., None]).view(documents, -1)
     _, block_BC = torch.topk(best_BN, min(wanted, best_BN.shape[1]), sorted=False)
     inside = blocks_BNV.gather(1, block_BC[..., None].expand(-1, -1, VOCABULARY_BLOCK))
     per_row = logits_RV.shape[1] // VOCABULARY_BLOCK
     parents = block_BC // per_row
-    scores = (inside - total_BW.gather(1, parents)[..., None] + running.scores.gather(1, parents)[..., None]).flatten(1)
+    scores = (inside - total_BW.gather(1, parents)[..., None] + scores_BW.gather(1, parents)[..., None]).flatten(1)
     scores_BC, at_BC = torch.topk(scores, wanted)
     chosen_block = at_BC // VOCABULARY_BLOCK
     parent_BC = parents.gather(1, chosen_block)
@@ -199,17 +230,23 @@ def _continuations(
     return scores_BC, parent_BC, token_BC
 
 
-def _log_sum_exp(logits_RV: Tensor, scratch_RV: Tensor) -> Tensor:
-    """Return the log-sum-exp of each row, shape (R,).
+_LogSumExp = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def _fast_log_sum_exp(logits_RV: Tensor, scratch_RV: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the log-sum-exp of each row, shape (R,), and whether all of them are valid, a scalar.
 
     The logits of a trained network are small enough to sum their exponentials directly, without subtracting the
-    maximum. With a preallocated buffer this takes half the time; other logits take the general way.
+    maximum. With a preallocated buffer this takes half the time.
     """
     torch.exp(logits_RV, out=scratch_RV)
     total_R = scratch_RV.sum(dim=-1)
-    if bool(((total_R > _SMALLEST_SUM) & (total_R < _LARGEST_SUM)).all()):
-        return total_R.log()
-    return torch.logsumexp(logits_RV, dim=-1)
+    return total_R.log(), ((total_R > _SMALLEST_SUM) & (total_R < _LARGEST_SUM)).all()
+
+
+def _safe_log_sum_exp(logits_RV: Tensor, scratch_RV: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the log-sum-exp of each row, shape (R,), for logits of any size."""
+    return torch.logsumexp(logits_RV, dim=-1), torch.ones((), dtype=torch.bool, device=logits_RV.device)
 
 
 def _ban_repeats(logits_RV: Tensor, tokens_RL: Tensor, size: int) -> None:
@@ -219,12 +256,11 @@ def _ban_repeats(logits_RV: Tensor, tokens_RL: Tensor, size: int) -> None:
         return
     windows_RNS = tokens_RL.unfold(1, size, 1)
     same_RN = (windows_RNS[..., :-1] == tokens_RL[:, None, length + 1 - size :]).all(dim=-1)
-    row, at = same_RN.nonzero(as_tuple=True)
-    logits_RV[row, windows_RNS[row, at, -1]] = -torch.inf
+    # Adding 0 leaves the other tokens as they are; nonzero() would wait for the GPU.
+    penalty_RN = torch.zeros(same_RN.shape, device=logits_RV.device).masked_fill_(same_RN, -torch.inf)
+    logits_RV.scatter_add_(1, windows_RNS[..., -1], penalty_RN)
 
 
-def _sequences(tokens_KL: Tensor, scores_K: Tensor, end: int) -> list[Sequence]:
-    sequences = []
-    for tokens, score in zip(tokens_KL[:, 1:].tolist(), scores_K.tolist(), strict=True):
-        sequences.append(Sequence(tokens[: tokens.index(end)] if end in tokens else tokens, score))
-    return sequences
+def _sequence(tokens: list[int], score: float, end: int) -> Sequence:
+    del tokens[0]  # the start token
+    return Sequence(tokens[: tokens.index(end)] if end in tokens else tokens, score)

@@ -113,6 +113,9 @@ class Overgenerator:
         """
         device = next(self._model.parameters()).device
         ids_BT, mask_BT = pad([text.input_ids for text in batch], self._model.tokenizer.pad_token_id)
+        shortlist = None
+        if self._frequent is not None:
+            shortlist = torch.unique(torch.cat([self._frequent, ids_BT.flatten()])).to(device)
         ids_BT, mask_BT = ids_BT.to(device), mask_BT.to(device)
         if self._decoder is None:
             return self._search_with_transformers(ids_BT, mask_BT)
@@ -130,9 +133,6 @@ class Overgenerator:
             end=next(iter(self._ends)),
         )
         hidden_BTD = hidden_BTD.to(torch.bfloat16 if half else torch.float32)
-        shortlist = None
-        if self._frequent is not None:
-            shortlist = torch.unique(torch.cat([self._frequent.to(device), ids_BT.flatten()]))
         sequences = beam_search(hidden_BTD, mask_BT, self._decoder, search, shortlist=shortlist)
         self._speed.add(len(batch), time.perf_counter() - started)
         return sequences

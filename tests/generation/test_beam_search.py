@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from simckp.errors import SimCKPError
-from simckp.generation.beam_search import _log_sum_exp
+from simckp.generation.beam_search import _fast_log_sum_exp, _safe_log_sum_exp
 from simckp.generation.decoder import IMPOSSIBLE, QuantisedLinear
 from simckp.generation.overgenerate import Overgenerator
 from simckp.params import Generation
@@ -164,8 +164,29 @@ def test_a_small_vocabulary_is_left_to_transformers(extractor: Any) -> None:
         low.search(batch)
 
 
-@pytest.mark.parametrize("shift", [0.0, 50.0, -60.0, 100.0, -200.0])
-def test_log_sum_exp_of_logits_of_any_size(shift: float) -> None:
+@pytest.mark.parametrize(("shift", "moderate"), [(0.0, True), (40.0, True), (100.0, False), (-200.0, False)])
+def test_log_sum_exp_of_logits_of_any_size(shift: float, moderate: bool) -> None:
     logits = 5.0 * torch.randn(7, 300, generator=torch.Generator().manual_seed(0)) + shift
-    found = _log_sum_exp(logits, torch.empty_like(logits))
-    torch.testing.assert_close(found, torch.logsumexp(logits.double(), dim=-1).float(), atol=1e-5, rtol=1e-6)
+    exact = torch.logsumexp(logits.double(), dim=-1).float()
+    fast, valid = _fast_log_sum_exp(logits, torch.empty_like(logits))
+    assert bool(valid) == moderate
+    if moderate:
+        torch.testing.assert_close(fast, exact, atol=1e-5, rtol=1e-6)
+    safe, valid = _safe_log_sum_exp(logits, torch.empty_like(logits))
+    assert bool(valid)
+    torch.testing.assert_close(safe, exact, atol=1e-5, rtol=1e-6)
+
+
+def test_a_network_with_large_logits_finds_what_transformers_finds(extractor: Any) -> None:
+    head = extractor.backbone.get_output_embeddings()
+    with torch.no_grad():
+        head.weight += 0.02 * torch.randn(head.weight.shape, generator=torch.Generator().manual_seed(1))  # no ties
+        head.bias = torch.nn.Parameter(torch.full((len(head.weight),), 200.0))  # exponentials overflow
+    if hasattr(extractor.backbone, "final_logits_bias"):
+        extractor.backbone.final_logits_bias += 200.0
+        head.bias = None
+    generator = Overgenerator(extractor, settings())
+    batch = list(extractor.tokenizer(TEXTS))
+    ours = hypotheses(generator, batch)
+    theirs = hypotheses(generator, batch, with_transformers=True)
+    assert [[tokens for tokens, _ in beams] for beams in ours] == [[tokens for tokens, _ in beams] for beams in theirs]
