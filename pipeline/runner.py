@@ -137,7 +137,7 @@ class Stage:
             work: ``cpu`` uses one process per core, ``gpu`` one process per GPU (without a GPU, this process).
         """
         size, shard_rows = piece_rows or self.params.shard_rows, self.params.shard_rows
-        source = AlignedDatasets(tuple(sources))
+        source = AlignedDatasets(tuple(dataset.resolved() for dataset in sources))
         count = -(-source.count() // size)
         engine = _engine(self.all_params.execution.engine, work)
         pieces = map_pieces(
@@ -164,6 +164,8 @@ def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"]) -> En
     """Return where a stage's pieces are computed."""
     if work == "cpu":
         return Engine(backend=backend, workers=available_cores())
+    if backend == "ray":
+        return Engine(backend=backend, gpu=True)  # the cluster knows how many it has
     gpus = sys.modules["torch"].cuda.device_count() if "torch" in sys.modules else 0
     return Engine(backend=backend, workers=max(1, gpus), gpu=gpus > 0)
 

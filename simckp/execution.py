@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import os
 import threading
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -22,6 +23,7 @@ from simckp.errors import SimCKPError
 Rows = list[Any]
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
+_NOT_SHARED = "this worker does not see the folder of the pieces"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +35,8 @@ class Engine:
             otherwise one started on this machine).
         workers: Number of local processes, at most one per piece; with 1, this process computes. A Ray cluster ignores
             it and uses one worker per core or GPU.
-        gpu: Whether each worker gets a GPU of its own.
+        gpu: Whether each worker gets a GPU of its own: one of those that this process was given, or of the cluster's. A
+            cluster without GPUs computes on its cores.
     """
 
     backend: Literal["local", "ray"] = "local"
@@ -93,12 +96,14 @@ def map_pieces(
 ) -> Iterator[Path]:
     """Apply ``function`` to every ``piece_rows`` rows and yield the files of the results in order.
 
-    Each finished piece is a file in ``scratch``. A piece that is already there is not computed again unless it is
-    damaged, so a killed run resumes where it stopped. If a worker dies, another worker computes its piece. ``scratch``
-    must therefore belong to one function and one input (see ``pipeline.runner``).
+    Each finished piece is a file in ``scratch``, named after its rows. A piece that is already there is not computed
+    again unless it is damaged, so a killed run resumes where it stopped, also with another number of rows per piece. If
+    a worker dies, another worker computes its piece. ``scratch`` must therefore belong to one function and one input
+    (see ``pipeline.runner``).
 
-    Local workers read and write their pieces themselves, so this process holds none of them in memory. The workers of
-    a cluster need no shared disk: this process sends them their rows and writes their results, a few pieces at a time.
+    Local workers read and write their pieces themselves, so this process holds none of them in memory. So do the
+    workers of a cluster that find ``scratch`` under the same path. To others this process sends their rows, and it
+    writes their results, a few pieces at a time.
 
     Args:
         function: Maps rows to rows; must be picklable unless there is only one local worker.
@@ -113,10 +118,11 @@ def map_pieces(
             or the engine is not installed.
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    starts = range(0, source.count(), piece_rows)
-    engine = replace(engine, workers=max(1, min(engine.workers, len(starts))))
+    scratch = scratch.resolve()
+    ranges = list(_ranges(source.count(), piece_rows, _finished(scratch, files.suffix)))
+    engine = replace(engine, workers=max(1, min(engine.workers, len(ranges))))
     waiting: deque[tuple[Path, Any]] = deque()
-    with _open_pool(engine, function, files) as pool:
+    with _open_pool(engine, function, files, scratch) as pool:
 
         def finish_oldest() -> Path:
             path, handle = waiting.popleft()
@@ -124,13 +130,29 @@ def map_pieces(
                 pool.finish(handle)
             return path
 
-        for index, start in enumerate(starts):
-            piece = Piece(source, start, start + piece_rows, scratch / f"piece-{index:06d}{files.suffix}")
+        for start, stop in ranges:
+            piece = Piece(source, start, stop, scratch / f"rows-{start:09d}-{stop:09d}{files.suffix}")
             waiting.append((piece.path, None if files.is_whole(piece.path) else pool.submit(piece)))
             if len(waiting) >= pool.ahead:
                 yield finish_oldest()
         while waiting:
             yield finish_oldest()
+
+
+def _finished(scratch: Path, suffix: str) -> dict[int, int]:
+    """Return the rows of the pieces in a folder: stop by start."""
+    names = [path.stem.split("-") for path in scratch.glob(f"rows-*-*{suffix}")]
+    return {int(start): int(stop) for _, start, stop in sorted(names)}
+
+
+def _ranges(count: int, size: int, finished: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of rows that together are all ``count`` rows: finished pieces, and new ones of up to ``size``."""
+    start = 0
+    while start < count:
+        following = min((other for other in finished if other > start), default=count)
+        stop = finished.get(start, min(start + size, following))
+        yield start, stop
+        start = stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +203,9 @@ class _Pool(Protocol):
         ...
 
 
-def _open_pool(engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles) -> _Pool:
+def _open_pool(engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles, scratch: Path) -> _Pool:
     if engine.backend == "ray":
-        return _RayPool(engine, function, files)
+        return _RayPool(engine, function, files, scratch)
     return _ProcessPool(engine, function, files) if engine.workers > 1 else _NoPool(function, files)
 
 
@@ -229,8 +251,8 @@ class _ProcessPool:
         # is loaded, so the variable must be set before a worker starts.
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_cores() // self._engine.workers)))
         gpus = context.SimpleQueue()
-        for number in range(self._engine.workers if self._engine.gpu else 0):
-            gpus.put(str(number))
+        for name in given_gpus(self._engine.workers) if self._engine.gpu else ():
+            gpus.put(name)
         return ProcessPoolExecutor(
             max_workers=self._engine.workers,
             mp_context=context,
@@ -276,6 +298,12 @@ class _ProcessPool:
                 self._begin(task)
 
 
+def given_gpus(count: int) -> list[str]:
+    """Return the names of the first GPUs that this process was given: numbers, or the UUIDs of GPUs or their parts."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return [name.strip() for name in given.split(",")][:count] if given else [str(number) for number in range(count)]
+
+
 def _begin_worker(gpus: Any, level: int) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     logging.basicConfig(level=level, format="%(message)s")
@@ -292,44 +320,72 @@ def _leave_with_parent() -> None:
 
 
 class _RayPool:
-    """Tasks on a Ray cluster; Ray restarts the tasks of a dead worker or node elsewhere."""
+    """Tasks on a Ray cluster; Ray restarts the tasks of a dead worker or node elsewhere.
 
-    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles) -> None:
+    The first pieces go out without their rows. A worker that finds ``marker``, which only a shared folder shows it,
+    reads and writes them itself; after the first that does not, this process reads and writes for all of them.
+    """
+
+    def __init__(self, engine: Engine, function: Callable[[Rows], Rows], files: PieceFiles, scratch: Path) -> None:
         try:
             self._ray: Any = importlib.import_module("ray")
         except ModuleNotFoundError as error:
             raise SimCKPError("execution.engine: ray is not installed (pip install 'simckp[ray]')") from error
-        self._files = files
+        self._files, self._shared = files, True
+        self._marker = scratch / f"driver-{uuid.uuid4()}"
         self._owns_cluster = not self._ray.is_initialized()
         if self._owns_cluster:
             # RAY_ADDRESS names a cluster. Without it, a local one is started; nobody needs its dashboard.
             own = {} if os.environ.get("RAY_ADDRESS") else {"address": "local", "include_dashboard": False}
             self._ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
-        resource = "GPU" if engine.gpu else "CPU"
-        count = int(self._ray.cluster_resources().get(resource, 0))
-        if not count:
-            raise SimCKPError(f"execution.engine: the Ray cluster has no {resource}")
-        self.ahead = 2 * count
-        options = {"num_gpus": 1, "num_cpus": 0} if engine.gpu else {"num_cpus": 1}
-        self._task = self._ray.remote(max_retries=-1, **options)(lambda piece: function(piece))
+        # The cluster's GPUs count, not those of this machine, which may have none.
+        resources = self._ray.cluster_resources()
+        gpus, cores = (int(resources.get(name, 0)) for name in ("GPU", "CPU"))
+        if not (gpus if engine.gpu else 0) + cores:
+            raise SimCKPError("execution.engine: the Ray cluster has no core or GPU")
+        if engine.gpu and not gpus:
+            _LOG.info("the Ray cluster has no GPU: its %d cores compute", cores)
+        self.ahead = 2 * (gpus if engine.gpu and gpus else cores)
+        # Ray would end a worker after each task that uses a GPU, and its successor would load the network again.
+        options = {"num_gpus": 1, "num_cpus": 0, "max_calls": 0} if engine.gpu and gpus else {"num_cpus": 1}
+        marker = self._marker
+
+        def compute(piece: Piece, rows: Rows | None) -> Rows | str | None:
+            if rows is not None:
+                return function(rows)
+            if not marker.exists():
+                return _NOT_SHARED
+            _compute(function, piece, files)
+            return None
+
+        self._task = self._ray.remote(max_retries=-1, **options)(compute)
 
     def __enter__(self) -> Self:
+        self._marker.touch()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._marker.unlink(missing_ok=True)
         if self._owns_cluster:
             self._ray.shutdown()
 
     def submit(self, piece: Piece) -> tuple[Piece, Any]:
-        return piece, self._task.remote(piece.read())
+        return piece, self._task.remote(piece, None if self._shared else piece.read())
 
     def finish(self, handle: tuple[Piece, Any]) -> None:
         piece, reference = handle
+        rows = self._get(reference)
+        if rows == _NOT_SHARED:
+            self._shared = False
+            rows = self._get(self._task.remote(piece, piece.read()))
+        if rows is not None:
+            self._files.write(piece.path, rows)
+
+    def _get(self, reference: Any) -> Any:
         try:
-            rows = self._ray.get(reference)
+            return self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
         except self._ray.exceptions.RayError as error:
             message = f"the Ray cluster was lost ({type(error).__name__}); run the stage again: it goes on from here"
             raise SimCKPError(message) from error
-        self._files.write(piece.path, rows)

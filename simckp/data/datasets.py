@@ -190,6 +190,10 @@ class Dataset:
     folder: Path
     name: str
 
+    def resolved(self) -> "Dataset":
+        """Return the data set with its absolute path, for processes that work in other folders."""
+        return Dataset(self.folder.resolve(), self.name)
+
     def read(self) -> Iterator[Any]:
         """Yield the rows; see :func:`read_dataset`."""
         return read_dataset(self.folder, name=self.name)

@@ -31,10 +31,10 @@ def source_of(folder: Path, rows: list[Any], *, shard_rows: int = 2) -> AlignedD
     return AlignedDatasets((Dataset(folder, "documents"),))
 
 
-def run(scratch: Path, function: Any, workers: int = 1) -> list[list[str]]:
+def run(scratch: Path, function: Any, workers: int = 1, piece_rows: int = 3) -> list[list[str]]:
     engine, source = Engine(workers=workers), source_of(scratch.with_name(f"{scratch.name}-source"), ROWS)
     pieces = map_pieces(
-        function, source, files=datasets.ShardFiles("documents"), piece_rows=3, scratch=scratch, engine=engine
+        function, source, files=datasets.ShardFiles("documents"), piece_rows=piece_rows, scratch=scratch, engine=engine
     )
     return [[row["title"] for row in datasets.read_shard(piece, name="documents")] for piece in pieces]
 
@@ -61,8 +61,22 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_a_damaged_piece_is_computed_again(tmp_path: Path) -> None:
     expected = run(tmp_path, shout)
-    (tmp_path / "piece-000001.parquet").write_bytes(b"PAR1")
+    (tmp_path / "rows-000000003-000000006.parquet").write_bytes(b"PAR1")
     assert run(tmp_path, shout) == expected
+
+
+def test_finished_pieces_stay_with_another_size(tmp_path: Path) -> None:
+    calls: list[list[str]] = []
+
+    def counted(rows: list[Any]) -> list[Any]:
+        calls.append([row["id"] for row in rows])
+        return shout(rows)
+
+    expected = [row for piece in run(tmp_path, counted) for row in piece]  # rows 0 to 2, 3 to 5, 6
+    (tmp_path / "rows-000000000-000000003.parquet").unlink()
+    calls.clear()
+    assert [row for piece in run(tmp_path, counted, piece_rows=2) for row in piece] == expected
+    assert calls == [["0", "1"], ["2"]]  # up to the piece that is there
 
 
 def dies_once(rows: list[Any], *, mark: Path) -> list[Any]:
@@ -97,7 +111,13 @@ def name_gpu(rows: list[Any]) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("given", "expected"), [(None, {"0", "1"}), ("4, GPU-8f1c,7", {"4", "GPU-8f1c"})])
+def test_each_local_worker_has_one_of_the_given_gpus(
+    given: str | None, expected: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
     source = source_of(tmp_path / "source", ROWS)
     engine = Engine(workers=2, gpu=True)
     pieces = map_pieces(
@@ -109,7 +129,7 @@ def test_each_local_worker_has_a_gpu_of_its_own(tmp_path: Path) -> None:
         engine=engine,
     )
     seen = {row["title"] for piece in pieces for row in datasets.read_shard(piece, name="documents")}
-    assert seen == {"0", "1"}
+    assert seen == expected
 
 
 SCRIPT = """
@@ -138,7 +158,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     process = subprocess.Popen([sys.executable, str(tmp_path / "run.py"), str(tmp_path)], env=environment)
     deadline = time.monotonic() + 60
-    while not list((tmp_path / "scratch").glob("piece-*")) and time.monotonic() < deadline:
+    while not list((tmp_path / "scratch").glob("rows-*")) and time.monotonic() < deadline:
         time.sleep(0.1)
     workers = psutil.Process(process.pid).children(recursive=True)
     assert len(workers) >= 2

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,25 +12,25 @@ import pytest
 
 from simckp.candidates.mining import mine_pairs
 from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles, read_shard, write_dataset
-from simckp.execution import Engine, map_pieces
+from simckp.execution import Engine, _RayPool, map_pieces
 from tests.conftest import make_document, make_tagged
-from tests.execution.test_execution import source_of
+from tests.execution.test_execution import shout, source_of
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
 ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(24)]
+NODE = {"num_cpus": 1, "num_gpus": 1, "object_store_memory": 100 * 1024 * 1024}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
-    quiet = {"include_dashboard": False, "object_store_memory": 100 * 1024 * 1024}
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 1, **quiet})
-    second = nodes.add_node(num_cpus=1, num_gpus=1, object_store_memory=100 * 1024 * 1024)
+    nodes = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
+    nodes.add_node(**NODE)
     ray.init(address=nodes.address, log_to_driver=False)
     try:
-        yield nodes, second
+        yield nodes
     finally:
         ray.shutdown()
         nodes.shutdown()
@@ -45,7 +46,8 @@ def slow_shout(rows: list[Any], *, log: Path) -> list[Any]:
 
 
 def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> None:
-    nodes, second = cluster
+    third = cluster.add_node(**NODE)
+    cluster.wait_for_nodes()
     log = tmp_path / "log"
     log.mkdir()
     pieces = map_pieces(
@@ -58,21 +60,51 @@ def test_a_node_that_dies_costs_only_its_rows(cluster: Any, tmp_path: Path) -> N
     )
     found = [next(pieces), next(pieces)]
     deadline = time.monotonic() + 60
-    while len({path.read_text() for path in log.iterdir()}) < 2 and time.monotonic() < deadline:
+    while third.node_id not in {path.read_text() for path in log.iterdir()} and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len({path.read_text() for path in log.iterdir()}) == 2, "both nodes worked"
-    nodes.remove_node(second, allow_graceful=False)
+    assert third.node_id in {path.read_text() for path in log.iterdir()}, "it worked"
+    cluster.remove_node(third, allow_graceful=False)
     found += list(pieces)
     assert [row["title"] for piece in found for row in read_shard(piece, name="documents")] == [
         f"T{n}" for n in range(24)
     ]
-    assert len(list((tmp_path / "scratch").glob("piece-*.parquet"))) == 12
+    assert len(list((tmp_path / "scratch").glob("rows-*.parquet"))) == 12
+
+
+@dataclass(frozen=True)
+class ReadByWorkers:
+    """Rows that the driver must not read."""
+
+    driver: int
+
+    def count(self) -> int:
+        return len(ROWS)
+
+    def read(self, start: int, stop: int) -> list[Any]:
+        assert os.getpid() != self.driver
+        return ROWS[start:stop]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_workers_read_and_write_in_a_shared_folder(
+    cluster: Any, tmp_path: Path, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not shared:  # no worker finds the mark, as if its folder were another one
+        monkeypatch.setattr(_RayPool, "__enter__", lambda pool: pool)
+    source = ReadByWorkers(os.getpid()) if shared else source_of(tmp_path / "source", ROWS)
+    engine = Engine(backend="ray")
+    pieces = map_pieces(
+        shout, source, files=ShardFiles("documents"), piece_rows=4, scratch=tmp_path / "scratch", engine=engine
+    )
+    titles = [row["title"] for piece in pieces for row in read_shard(piece, name="documents")]
+    assert titles == [f"T{n}" for n in range(24)]
+    assert {path.suffix for path in (tmp_path / "scratch").iterdir()} == {".parquet"}
 
 
 def name_gpu(rows: list[Any]) -> list[Any]:
     """Note the node and its GPU (Ray hands out what a node says it has)."""
     time.sleep(0.5)
-    place = f"{ray.get_runtime_context().get_node_id()} {os.environ.get('CUDA_VISIBLE_DEVICES')}"
+    place = f"{ray.get_runtime_context().get_node_id()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getpid()}"
     return [row | {"title": place} for row in rows]
 
 
@@ -85,6 +117,7 @@ def test_each_task_of_a_gpu_stage_has_a_gpu(cluster: Any, tmp_path: Path) -> Non
     places = {row["title"] for piece in pieces for row in read_shard(piece, name="documents")}
     assert len(places) == 2
     assert {place.split(" ")[1] for place in places} == {"0"}
+    assert len({place.split(" ")[2] for place in places}) == 2, "each worker kept its process"
 
 
 def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_a_run_with_kills_equals_an_undisturbed_one(project: tuple[Path, str], t
     other = make_project(tmp_path, tiny_bert)
     # Stage processes are killed at the first sign of scratch of two long stages; then `dvc repro` goes on.
     kill_when(other, ".scratch/train_extractor/*/*/checkpoint-2/trainer_state.json")
-    kill_when(other, ".scratch/overgenerate_training/13/*/piece-000001.parquet")
+    kill_when(other, ".scratch/overgenerate_training/13/*/rows-000000003-*.parquet")
     output = run(other, "dvc", "repro")
     assert "goes on from" in output
     datasets = [f"data/{name}" for name in (*BEFORE_TRAINING, "generations", "neighbours", "scores", "predictions")]
