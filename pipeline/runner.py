@@ -170,9 +170,14 @@ def _engine(backend: Literal["local", "ray"], work: Literal["cpu", "gpu"]) -> En
     return Engine(backend=backend, workers=max(1, gpus), gpu=gpus > 0)
 
 
+def is_launched() -> bool:
+    """Return whether torchrun, or a scheduler in its manner, started this process as one of several."""
+    return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
+
+
 def is_leader() -> bool:
     """Return whether this is the main process of a stage: the only one, or the first of those that train together."""
-    return os.environ.get("RANK", "0") == "0"
+    return not is_launched() or os.environ["RANK"] == "0"
 
 
 def _prune(folder: Path, outputs: Collection[Path]) -> None:

@@ -7,13 +7,17 @@ from typing import Any
 
 import torch
 
-from pipeline.runner import PARAMS, Stage, is_leader
+from pipeline.runner import PARAMS, Stage, is_launched, is_leader
 from simckp.data.datasets import AlignedDatasets
 from simckp.data.files import write_csv, write_json
+from simckp.errors import SimCKPError
 from simckp.execution import Engine, available_cores
 from simckp.networks.training import Run, Trained
 from simckp.params import TRAIN, VALID, read_params
 
+_LOG = logging.getLogger("pipeline")
+# Settings of somebody's other trainings, which accelerate would read.
+_OTHERS_SETTINGS = ("ACCELERATE_", "FSDP_", "PARALLELISM_CONFIG_")
 # The columns of each training curve; a log entry belongs to the curve whose second column it has.
 _CURVES = {
     "loss": ("step", "loss", "mle", "extraction", "learning_rate", "epoch"),
@@ -50,26 +54,27 @@ def settings(stage: Stage, seed: str) -> Run:
 
 
 def launch(script: str) -> None:
-    """Restart this stage under ``accelerate launch`` if the parameters ask for several processes."""
-    processes = read_params(PARAMS).execution.training_processes
-    if processes == 1 or "RANK" in os.environ:
+    """Restart this stage as several processes if the parameters ask for them; torchrun or a scheduler may have done so.
+
+    Raises:
+        SimCKPError: There are fewer GPUs than processes.
+    """
+    for name in [name for name in os.environ if name.startswith(_OTHERS_SETTINGS)]:
+        _LOG.info("%s is ignored: the parameters say how to train", name)
+        del os.environ[name]
+    if is_launched():
         return
-    cores = max(1, available_cores() // processes)
-    options = {
-        "--num_processes": processes,
-        "--num_machines": 1,
-        "--mixed_precision": "no",
-        "--dynamo_backend": "no",
-        "--num_cpu_threads_per_process": cores,
-        "--main_process_port": 0,
-    }
-    listed = [str(word) for option in options.items() for word in option]
-    if torch.cuda.device_count() < processes:
-        # With its flag for the CPU, accelerate would start several processes only through MPI. With this variable and
-        # --multi_gpu, it starts them through torchrun.
-        os.environ["ACCELERATE_USE_CPU"] = "true"
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", *listed, "-m", f"pipeline.{script}"]
-    os.execv(command[0], [*command, *sys.argv[1:]])  # noqa: S606
+    processes, gpus = read_params(PARAMS).execution.training_processes, torch.cuda.device_count()
+    if gpus and processes > gpus:
+        raise SimCKPError(f"execution.training_processes: {processes} processes, but only {gpus} GPUs for them")
+    if processes == 1:
+        if gpus > 1:
+            _LOG.info("one of %d GPUs is used; execution.training_processes: %d would use all", gpus, gpus)
+        return
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_cores() // processes)))
+    torchrun = ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    command = [sys.executable, "-m", *torchrun, "-m", f"pipeline.{script}", *sys.argv[1:]]
+    os.execv(command[0], command)  # noqa: S606
 
 
 def keep(stage: Stage, trained: Trained, name: str) -> None:
@@ -97,4 +102,4 @@ def _keep_figures(stage: Stage, history: list[dict[str, float]], figures: dict[s
         path = stage.entry.path("plots", f"-{curve}.csv")
         write_csv(path, columns, [entry for entry in history if columns[1] in entry])
     write_json(stage.entry.path("metrics"), figures)
-    logging.getLogger("pipeline").info("%s: %s", stage.title, figures)
+    _LOG.info("%s: %s", stage.title, figures)

@@ -1,4 +1,4 @@
-"""A training as ``accelerate launch`` starts it; the test beside it runs this in one process and in two.
+"""A training as torchrun starts it; the test beside it runs this in one process and in two.
 
 Arguments: backbone folder, checkpoint folder, result file, and the step at which the last process kills itself (or 0).
 """

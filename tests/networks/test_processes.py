@@ -1,9 +1,11 @@
-"""Two processes under ``accelerate launch`` (gloo, no GPU) train as one does, and survive the death of one."""
+"""Two processes (gloo, no GPU), on one machine or two, train as one does, and survive the death of one."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +26,45 @@ def steady_bert(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
-def launch(backbone: Path, folder: Path, *, processes: int, kill_at: int = 0) -> Any:
+def launch(backbone: Path, folder: Path, *, processes: int, machines: int = 1, kill_at: int = 0) -> Any:
+    """Train in several processes; a machine is an address of the loopback with a torchrun of its own."""
     result = folder.with_suffix(".json")
     arguments = ["-m", "tests.networks.launched", str(backbone), str(folder), str(result), str(kill_at)]
-    launcher = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", str(processes)]
-    options = "--num_machines 1 --mixed_precision no --dynamo_backend no --num_cpu_threads_per_process 1"
-    command = [sys.executable, *(launcher + options.split() + ["--main_process_port", "0"] if processes > 1 else [])]
-    environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        [*command, *arguments],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, *torchrun(processes, machines, machine, port=free_port()), *arguments],
+            cwd=REPOSITORY,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for machine in range(machines)
+    ]
+    errors = [process.communicate(timeout=200)[1] for process in started]
     if kill_at:
-        assert done.returncode != 0
+        assert all(process.returncode != 0 for process in started)
         assert not result.exists()
         return None
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert all(process.returncode == 0 for process in started), errors[0][-3000:]
     return json.loads(result.read_text(encoding="utf-8"))
+
+
+def torchrun(processes: int, machines: int, machine: int, port: int) -> list[str]:
+    if processes == 1:
+        return []
+    options = [f"--nproc-per-node={processes // machines}"]
+    if machines == 1:
+        return ["-m", "torch.distributed.run", "--standalone", *options]
+    options += [f"--nnodes={machines}", f"--node-rank={machine}", f"--local-addr=127.0.0.{machine + 1}"]
+    return ["-m", "torch.distributed.run", *options, "--master-addr=127.0.0.1", f"--master-port={port}"]
+
+
+@cache
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def curve(found: Any, column: str) -> list[float]:
@@ -64,7 +83,7 @@ def test_two_processes_train_as_one_and_go_on_after_one_is_killed(steady_bert: P
 
     launch(steady_bert, tmp_path / "killed", processes=2, kill_at=8)
     assert (tmp_path / "killed/checkpoint-6").is_dir()
-    resumed = launch(steady_bert, tmp_path / "killed", processes=2)
+    resumed = launch(steady_bert, tmp_path / "killed", processes=2, machines=2)
     assert [row["step"] for row in resumed["history"] if "loss" in row] == [3, 6, 9, 12]
     assert curve(resumed, "loss") == pytest.approx(curve(two, "loss"), abs=1e-5)
     assert resumed["sums"] == pytest.approx(two["sums"], abs=1e-4)
