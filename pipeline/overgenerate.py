@@ -15,6 +15,7 @@ def generator(stage: Stage) -> Callable[[Rows], Rows]:
         extractor=stage.entry.path("models/extractor").resolve(),
         settings=stage.params.generation,
         overlap=stage.params.windows.overlap,
+        batch_size=stage.all_params.execution.generation_batch,
     )
 
 
@@ -24,7 +25,7 @@ def generate(stage: Stage, function: Callable[[Rows], Rows]) -> None:
         function,
         [stage.entry.source("documents")],
         stage.entry.target("generations"),
-        piece_rows=stage.params.generation.checkpoint_documents,
+        piece_rows=stage.all_params.execution.checkpoint_documents,
         work="gpu",
     )
 

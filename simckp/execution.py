@@ -146,7 +146,7 @@ def _finished(scratch: Path, suffix: str) -> dict[int, int]:
 
 
 def _ranges(count: int, size: int, finished: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of rows that together are all ``count`` rows: finished pieces, and new ones of up to ``size``."""
+    """Yield ranges that together are all ``count`` rows: those of finished pieces, and new ones of up to ``size``."""
     start = 0
     while start < count:
         following = min((other for other in finished if other > start), default=count)

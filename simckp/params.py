@@ -199,9 +199,7 @@ class Generation(Section):
     length_penalty: float
     early_stopping: bool
     shortlist: Positive | None
-    batch_size: Positive
     precision: Literal["float32", "bfloat16", "int8"]
-    checkpoint_documents: Positive
 
 
 class RerankerSettings(Contrast):
@@ -285,14 +283,19 @@ class Report(Section):
 
 
 class Execution(Section):
-    """Where the work is done; the results do not depend on it, so no stage depends on it either.
+    """How the work is done; the results do not depend on it, so no stage depends on it either.
 
     ``engine`` maps the stages that work document by document: ``local`` processes, or a ``ray`` cluster.
-    ``training_processes`` run each training under ``accelerate launch``, one a GPU.
+    ``training_processes`` share each training, one a GPU. ``checkpoint_documents`` are overgenerated between two
+    checkpoints. ``generation_batch`` texts are searched together and ``scoring_batch`` texts scored together; a batch
+    for which a GPU has no memory is halved.
     """
 
     engine: Literal["local", "ray"]
     training_processes: Positive
+    checkpoint_documents: Positive
+    generation_batch: Positive
+    scoring_batch: Positive
 
 
 class Params(Section):

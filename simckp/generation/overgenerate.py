@@ -17,10 +17,9 @@ from simckp.extraction.loading import load_extractor
 from simckp.generation.beam_search import Search, Sequence, beam_search
 from simckp.generation.decoder import step_decoder
 from simckp.networks.backbones import best_device, refuse_for_other_backbones
-from simckp.networks.batches import by_length, pad
+from simckp.networks.batches import LengthBatches, pad
 from simckp.networks.tokenization import EncodedText, Tokenizer
 from simckp.params import Generation
-from simckp.runtime.cancellation import go_on
 from simckp.text import (
     StemmedText,
     has_letter_or_digit,
@@ -42,10 +41,14 @@ class Overgenerator:
         model: A trained extractor-generator in evaluation mode.
         settings: Settings of the search, such as beams, lengths and precision.
         overlap: Number of tokens that two windows of a long document share; None truncates the document.
+        batch_size: Number of texts that are searched together; it affects only speed and memory.
     """
 
-    def __init__(self, model: ExtractorGenerator, settings: Generation, *, overlap: int | None = None) -> None:
+    def __init__(
+        self, model: ExtractorGenerator, settings: Generation, *, overlap: int | None = None, batch_size: int = 1
+    ) -> None:
         self._model, self._settings, self._overlap = model, settings, overlap
+        self._batches = LengthBatches(batch_size, "overgeneration")
         config = model.backbone.generation_config
         ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
         self._ends = {token for token in ends if token is not None}
@@ -90,10 +93,9 @@ class Overgenerator:
             for position, window in windows
             if has_letter_or_digit(documents[position]["text"][window.begin : window.reach])
         ]
-        for batch in by_length([len(window.input_ids) for _, window in windows], self._settings.batch_size):
-            go_on()
-            for index, sequences in zip(batch, self.search([windows[index][1] for index in batch]), strict=True):
-                beams[windows[index][0]] += sequences
+        lengths = [len(window.input_ids) for _, window in windows]
+        for at, sequences in self._batches(lengths, lambda batch: self.search([windows[at][1] for at in batch])):
+            beams[windows[at][0]] += sequences
         return [
             Generated(
                 id=document["id"],
@@ -184,18 +186,18 @@ class _SpeedLog:
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path, settings: Generation, overlap: int | None) -> Overgenerator:
+def _loaded(folder: Path, settings: Generation, overlap: int | None, batch_size: int) -> Overgenerator:
     """Cache the network of a worker process, so that it is loaded once for all pieces."""
-    return Overgenerator(load_extractor(folder).to(best_device()), settings, overlap=overlap)
+    return Overgenerator(load_extractor(folder).to(best_device()), settings, overlap=overlap, batch_size=batch_size)
 
 
 def overgenerate(
-    documents: list[Document], *, extractor: Path, settings: Generation, overlap: int | None
+    documents: list[Document], *, extractor: Path, settings: Generation, overlap: int | None, batch_size: int = 1
 ) -> list[Generated]:
     """Overgenerate with the network in the folder ``extractor``, if beams are a source; see :class:`Overgenerator`."""
     if BEAMS not in settings.sources:
         return [Generated(id=document["id"], phrases=[], truncated=False) for document in documents]
-    return _loaded(extractor, settings, overlap)(documents)
+    return _loaded(extractor, settings, overlap, batch_size)(documents)
 
 
 def unique_phrases(beams: list[Sequence], document: Document, tokenizer: Tokenizer) -> list[GeneratedPhrase]:

@@ -166,7 +166,7 @@ def length_multiple(settings: Optimisation, *limits: int) -> int:
 
 
 def process_count() -> int:
-    """Return the number of processes that ``accelerate launch`` started."""
+    """Return the number of processes that share a training."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
@@ -188,7 +188,7 @@ def training_arguments(settings: Optimisation, run: Run, *, steps: int) -> Train
         optim="adamw_torch_fused",
         bf16=settings.precision == "bfloat16",
         ddp_find_unused_parameters=False,
-        use_cpu=not torch.cuda.is_available() or os.environ.get("ACCELERATE_USE_CPU") == "true",
+        use_cpu=not torch.cuda.is_available(),
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
         eval_strategy="steps",
@@ -276,7 +276,7 @@ def train(
         other_rate: See :class:`SimCKPTrainer`.
 
     Raises:
-        SimCKPError: There is no training example.
+        SimCKPError: There is no training example, or the GPU has not enough memory.
     """
     if not examples:
         raise SimCKPError("there is no training document to learn from")
@@ -309,7 +309,13 @@ def train(
     if checkpoint is not None and _ran_out_of_patience(checkpoint, settings.patience):
         trainer.go_to_end(checkpoint)
     else:
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        try:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        except torch.OutOfMemoryError as error:
+            raise SimCKPError(
+                f"the GPU has not enough memory for this training with batch_size={settings.batch_size}: "
+                "choose a smaller batch_size with more gradient_accumulation, or gradient_checkpointing: true"
+            ) from error
     trainer.accelerator.wait_for_everyone()
     state = trainer.state
     best = state.best_model_checkpoint or ""

@@ -3,6 +3,9 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from pydantic import model_validator
 
 from simckp.data.records import KINDS, Threshold
 from simckp.errors import SimCKPError
@@ -12,6 +15,7 @@ from simckp.thresholds.calibration import of_method
 
 EXTRACTOR, RERANKER, MEMORY = "extractor", "reranker", "memory"
 EVIDENCE, STATISTICS = "evidence.json", "phrases.safetensors"
+_EARLIER_SIZES = ("batch_size", "checkpoint_documents")
 SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 
 
@@ -28,6 +32,15 @@ class PredictorSettings(Section):
     windows: Windows
     selection: Selection
     memory: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_sizes(cls, values: Any) -> Any:
+        """Forget the sizes of batches, which models of earlier versions kept with the settings of generation."""
+        if isinstance(values, dict) and isinstance(values.get("generation"), dict):
+            kept = {key: value for key, value in values["generation"].items() if key not in _EARLIER_SIZES}
+            return values | {"generation": kept}
+        return values
 
 
 def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:

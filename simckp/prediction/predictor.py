@@ -107,8 +107,13 @@ class KeyphrasePredictor:
     @cached_property
     def _overgenerator(self) -> Callable[[list[Document]], list[Generated]]:
         from simckp.generation.overgenerate import Overgenerator
+        from simckp.networks.backbones import best_device
+        from simckp.networks.batches import SCORING_BATCH
 
-        return Overgenerator(self._networks.extractor, self.settings.generation, overlap=self.settings.windows.overlap)
+        # A CPU gains nothing from several texts at once.
+        batch_size = 1 if best_device().type == "cpu" else SCORING_BATCH
+        overlap = self.settings.windows.overlap
+        return Overgenerator(self._networks.extractor, self.settings.generation, overlap=overlap, batch_size=batch_size)
 
     @cached_property
     def _retrieve(self) -> Callable[[list[Document]], Iterable[Generated]]:

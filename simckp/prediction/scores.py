@@ -10,6 +10,7 @@ from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.extraction.scoring import score_present
 from simckp.networks.backbones import best_device
+from simckp.networks.batches import SCORING_BATCH
 from simckp.retrieval.fusion import fused
 from simckp.text import StemmedText, candidate_key, split_by_presence, stems
 
@@ -49,7 +50,7 @@ class Networks(NamedTuple):
         return cls(first, second, PhraseVectors(second))
 
     def score(
-        self, rows: list[tuple[Document, Mined, Generated]], *, overlap: int | None
+        self, rows: list[tuple[Document, Mined, Generated]], *, overlap: int | None, batch_size: int = SCORING_BATCH
     ) -> list[tuple[Scored, Scored]]:
         """Return the scored present phrases and the scored absent phrases of each document.
 
@@ -59,19 +60,22 @@ class Networks(NamedTuple):
         Args:
             rows: Documents with their candidates and generated phrases.
             overlap: Number of tokens that two windows of a long document share; None truncates the document.
+            batch_size: Number of texts that are scored together; it affects only speed and memory.
         """
         present: Iterable[Scored]
         absent: Iterable[Scored]
         if self.extractor.extracts:
             mined_rows = [(document, mined) for document, mined, _ in rows]
-            present = score_present(mined_rows, self.extractor, overlap=overlap)
+            present = score_present(mined_rows, self.extractor, overlap=overlap, batch_size=batch_size)
         else:
             present = (beam_scores(*row, kind="present") for row in rows)
         if self.reranker is not None:
             from simckp.reranking.scoring import score_absent
 
             generated_rows = [(document, generated) for document, _, generated in rows]
-            absent = score_absent(generated_rows, self.reranker, overlap=overlap, vectors=self.vectors)
+            absent = score_absent(
+                generated_rows, self.reranker, overlap=overlap, vectors=self.vectors, batch_size=batch_size
+            )
         else:
             absent = (beam_scores(*row, kind="absent") for row in rows)
         return list(zip(present, absent, strict=True))
@@ -84,7 +88,12 @@ def _loaded(extractor: Path, reranker: Path) -> Networks:
 
 
 def score_documents(
-    rows: list[tuple[Document, Mined, Generated, Generated]], *, extractor: Path, reranker: Path, overlap: int | None
+    rows: list[tuple[Document, Mined, Generated, Generated]],
+    *,
+    extractor: Path,
+    reranker: Path,
+    overlap: int | None,
+    batch_size: int = SCORING_BATCH,
 ) -> list[Scored]:
     """Return the rows of the ``scores`` data set, two per document, from the networks in two folders.
 
@@ -92,7 +101,8 @@ def score_documents(
     :meth:`Networks.score`.
     """
     united = [(document, mined, fused(beams, neighbours)) for document, mined, beams, neighbours in rows]
-    return [row for pair in _loaded(extractor, reranker).score(united, overlap=overlap) for row in pair]
+    pairs = _loaded(extractor, reranker).score(united, overlap=overlap, batch_size=batch_size)
+    return [row for pair in pairs for row in pair]
 
 
 def beam_scores(document: Document, mined: Mined, generated: Generated, *, kind: Kind) -> Scored:

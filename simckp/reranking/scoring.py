@@ -5,15 +5,12 @@ from collections.abc import Iterator
 import torch
 
 from simckp.data.records import Document, Generated, Scored, ScoredPhrase
-from simckp.networks.batches import by_length, pad
+from simckp.networks.batches import SCORING_BATCH, LengthBatches, pad
 from simckp.networks.tokenization import Integers
 from simckp.reranking.examples import RerankingExample, reranked_phrases, reranking_examples
 from simckp.reranking.reranker import Reranker, similarities
-from simckp.runtime.cancellation import go_on
 
-# The batch sizes affect only speed and memory.
-_DOCUMENT_BATCH = 16
-_PHRASE_BATCH = 256
+_PHRASE_BATCH = 256  # affects only speed and memory
 
 
 class PhraseVectors:
@@ -28,6 +25,7 @@ class PhraseVectors:
 
     def __init__(self, model: Reranker, *, most: int = 200_000) -> None:
         self._model, self._most = model, most
+        self._batches = LengthBatches(_PHRASE_BATCH, "encoding of generated phrases")
         self._vectors: dict[bytes, torch.Tensor] = {}
 
     @torch.inference_mode()
@@ -38,13 +36,13 @@ class PhraseVectors:
         new = {key: phrase for phrase in phrases if (key := phrase.tobytes()) not in self._vectors}
         keys, rows = list(new), list(new.values())
         device = next(self._model.parameters()).device
-        for positions in by_length([len(row) for row in rows], _PHRASE_BATCH):
-            go_on()
+
+        def compute(positions: list[int]) -> torch.Tensor:
             ids_NT, mask_NT = pad([rows[position] for position in positions], self._model.tokenizer.pad_token_id)
-            vector_ND = self._model.embed_phrases(ids_NT.to(device), mask_NT.to(device))
-            self._vectors.update(
-                (keys[position], vector) for position, vector in zip(positions, vector_ND, strict=True)
-            )
+            return self._model.embed_phrases(ids_NT.to(device), mask_NT.to(device))
+
+        for position, vector in self._batches([len(row) for row in rows], compute):
+            self._vectors[keys[position]] = vector
 
     def stack(self, phrases: list[Integers]) -> torch.Tensor:
         """Return the vectors of phrases that were added before, shape (N, D)."""
@@ -53,7 +51,10 @@ class PhraseVectors:
 
 @torch.inference_mode()
 def reranking_scores(
-    model: Reranker, examples: list[RerankingExample], vectors: PhraseVectors | None = None
+    model: Reranker,
+    examples: list[RerankingExample],
+    vectors: PhraseVectors | None = None,
+    batch_size: int = SCORING_BATCH,
 ) -> list[list[float]]:
     """Return the similarity of each generated phrase of each example to its document: the maximum over windows.
 
@@ -61,6 +62,7 @@ def reranking_scores(
         model: The network.
         examples: Documents with their phrases.
         vectors: Vectors of phrases that the same network has encoded before.
+        batch_size: Number of documents that are encoded together.
     """
     device = next(model.parameters()).device
     vectors = PhraseVectors(model) if vectors is None else vectors
@@ -69,14 +71,16 @@ def reranking_scores(
     windows = [
         (position, window) for position, example in enumerate(examples) if example.phrases for window in example.windows
     ]
-    for batch in by_length([len(window) for _, window in windows], _DOCUMENT_BATCH):
-        go_on()
-        ids_BT, mask_BT = pad([windows[index][1] for index in batch], model.tokenizer.pad_token_id)
-        document_BD = model.embed_documents(ids_BT.to(device), mask_BT.to(device))
-        for index, document_D in zip(batch, document_BD, strict=True):
-            position = windows[index][0]
-            similarity = similarities(document_D, vectors.stack(examples[position].phrases))
-            scores[position] = list(map(max, similarity, scores[position])) if scores[position] else similarity
+
+    def compute(positions: list[int]) -> torch.Tensor:
+        ids_BT, mask_BT = pad([windows[at][1] for at in positions], model.tokenizer.pad_token_id)
+        return model.embed_documents(ids_BT.to(device), mask_BT.to(device))
+
+    batches = LengthBatches(batch_size, "scoring of generated phrases")
+    for at, document_D in batches([len(window) for _, window in windows], compute):
+        position = windows[at][0]
+        similarity = similarities(document_D, vectors.stack(examples[position].phrases))
+        scores[position] = list(map(max, similarity, scores[position])) if scores[position] else similarity
     return scores
 
 
@@ -86,18 +90,19 @@ def score_absent(
     *,
     overlap: int | None = None,
     vectors: PhraseVectors | None = None,
+    batch_size: int = SCORING_BATCH,
 ) -> Iterator[Scored]:
     """Yield the generated phrases of each document that are not in its text, with their similarities, best first.
 
-    If a document has several windows, the similarity of a phrase is the maximum over them. For ``vectors`` see
-    :func:`reranking_scores`.
+    If a document has several windows, the similarity of a phrase is the maximum over them. For ``vectors`` and
+    ``batch_size`` see :func:`reranking_scores`.
     """
     with_present = model.settings.present_phrases == "negatives"
     examples = list(
         reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, with_present=with_present, overlap=overlap)
     )
     for (document, generated), example, scores in zip(
-        rows, examples, reranking_scores(model, examples, vectors), strict=True
+        rows, examples, reranking_scores(model, examples, vectors, batch_size), strict=True
     ):
         scored = [
             ScoredPhrase(key=phrase["key"], surface=phrase["surface"], score=score, label=phrase["label"], spans=[])

@@ -23,9 +23,7 @@ def settings(**changes: Any) -> Generation:
         "length_penalty": 1.0,
         "early_stopping": False,
         "shortlist": None,
-        "batch_size": 3,
         "precision": "float32",
-        "checkpoint_documents": 4,
     }
     return Generation(**(chosen | changes))
 

@@ -20,9 +20,7 @@ SETTINGS = Generation(
     length_penalty=1.0,
     early_stopping=False,
     shortlist=None,
-    batch_size=2,
     precision="float32",
-    checkpoint_documents=4,
 )
 
 
@@ -99,8 +97,7 @@ def test_results_do_not_depend_on_batch_or_order(extractor: Any) -> None:
     documents = [make_document(text, ["graph theory"], identifier=text) for text in texts]
 
     def run(rows: list[Any], size: int) -> dict[str, list[tuple[str, float]]]:
-        settings = SETTINGS.model_copy(update={"batch_size": size})
-        found = Overgenerator(model, settings)(rows)
+        found = Overgenerator(model, SETTINGS, batch_size=size)(rows)
         assert [row["id"] for row in found] == [row["id"] for row in rows]
         return {
             row["id"]: [(p["key"], pytest.approx(p["log_prob"], abs=1e-4)) for p in row["phrases"]] for row in found

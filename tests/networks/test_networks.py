@@ -117,9 +117,7 @@ def test_settings_of_the_generation_are_checked_before_the_training(tiny_bert: P
         length_penalty=1.0,
         early_stopping=False,
         shortlist=50,
-        batch_size=1,
         precision="int8",
-        checkpoint_documents=4,
     )
     T5Config(vocab_size=40, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2).save_pretrained(tmp_path)
     check_generation(str(tiny_bert), settings)

@@ -50,9 +50,7 @@ SETTINGS = PredictorSettings(
         length_penalty=1.0,
         early_stopping=False,
         shortlist=None,
-        batch_size=1,
         precision="float32",
-        checkpoint_documents=4,
     ),
     retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9),
     windows=Windows(overlap=16),
@@ -71,6 +69,14 @@ def make_folder(folder: Path, tiny: Path, *, method: str = "contrastive", rerank
         new_reranker(str(tiny), chosen).save(folder / "reranker")
     write_model_settings(folder, SETTINGS, [same_for_all(kind, 0.5) for kind in ("present", "absent")])
     return folder
+
+
+def test_settings_of_earlier_versions_are_read(tiny_bert: Path, tmp_path: Path) -> None:
+    path = make_folder(tmp_path, tiny_bert) / "simckp.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings["generation"] |= {"batch_size": 1, "checkpoint_documents": 50}
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    assert read_settings(path, PredictorSettings) == SETTINGS
 
 
 @pytest.fixture(scope="module")
