@@ -1,6 +1,7 @@
 # make repro: everything from raw documents to the results table. make test: all tests. make check: lint and types.
 # make faults: break a run at random moments, sixty times and more, and see that nothing is lost (half an hour).
 # make workflows: lint the GitHub workflow (needs node). make audit: known holes in the packages that are used.
+# make gpu-check: every path on a GPU against the CPU, speed and waits, in ten minutes, as a report.
 # make bench: every fast path against its plain baseline (a quarter of an hour; BENCH='--device cuda' on a GPU).
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --constraint constraints.txt
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib simckp pipeline || true
 
-.PHONY: repro test check faults workflows audit bench format deps clean help
+.PHONY: repro test check faults workflows audit bench gpu-check format deps clean help
 
 help:
 	@sed -n '/^#/!q; s/^# //p' Makefile | sed 's/\. /\n/g'
@@ -55,6 +56,10 @@ audit: $(DEV)
 BENCH ?=
 bench: $(DEV)
 	$(BIN)/python -W ignore -m benchmarks --out benchmarks/results.json $(BENCH)
+
+GPU ?= --out reports/gpu.md
+gpu-check: $(STAMP)
+	$(BIN)/python -m benchmarks.gpu_check $(GPU)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .

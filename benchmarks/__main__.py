@@ -12,6 +12,8 @@ from typing import Any
 import torch
 import transformers
 
+from benchmarks.harness import Row
+
 # The module of each row. Modules are imported on demand, since a GPU machine may lack the packages of the text rows.
 CPU_ROWS = {
     "tagging": "document_rows",
@@ -48,6 +50,13 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def measured(name: str, device: str) -> dict[str, Any]:
+    """Measure a row and return it as in the result file."""
+    module = (GPU_ROWS if device == "cuda" else CPU_ROWS)[name]
+    row: Row = getattr(importlib.import_module(f"benchmarks.{module}"), name)(device)
+    return row.json(device)
+
+
 def main() -> int:
     """Measure the requested rows; return 1 if one of them could not be measured, otherwise 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -65,17 +74,18 @@ def main() -> int:
     rows, failed = [], 0
     for name in options.only or known:
         try:
-            row = getattr(importlib.import_module(f"benchmarks.{known[name]}"), name)(options.device)
+            result = measured(name, options.device)
         except Exception:
             failed = 1
             sys.stderr.write(f"{name}: could not be measured\n{traceback.format_exc()}")
             continue
-        result = row.json(options.device)
         rows.append(result)
         if options.json:
             sys.stdout.write(json.dumps(result) + "\n")
         else:
-            sys.stderr.write(f"{name}: ratio {result['ratio'] and round(result['ratio'], 2)}, {row.seconds:.4g} s\n")
+            sys.stderr.write(
+                f"{name}: ratio {result['ratio'] and round(result['ratio'], 2)}, {result['seconds']:.4g} s\n"
+            )
         sys.stdout.flush()
         if options.device == "cuda":
             torch.cuda.empty_cache()

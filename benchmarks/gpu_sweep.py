@@ -6,6 +6,7 @@ table are measured by ``python -m benchmarks``.
 
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -55,15 +56,22 @@ def search(work: Any, precision: Any, size: int) -> str:
     return f"search {precision} batch {size}: {milliseconds:.2f} ms a document, {memory:.1f} GiB"
 
 
-def main() -> None:
-    """Print all measurements."""
+def lines() -> Iterator[str]:
+    """Yield a line for each setting."""
     work = _Generation("base", "cuda", documents=256, new_tokens=40)
     for precision in ("bfloat16", "float32"):
         for size in (16, 64, 128):
-            sys.stdout.write(search(work, precision, size) + "\n")
+            yield search(work, precision, size)
     for compile_network in (False, True):
         for size in (8, 32):
-            sys.stdout.write(training(size, compile_network=compile_network) + "\n")
+            yield training(size, compile_network=compile_network)
+
+
+def main() -> None:
+    """Print all measurements."""
+    for line in lines():
+        sys.stdout.write(line + "\n")
+    work = _Generation("base", "cuda", documents=256, new_tokens=40)
     activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(activities=activities) as profiler:
         work.ours("bfloat16", 64)

@@ -31,7 +31,7 @@ def _batch(part: list[ExtractionExample], device: str) -> Batch:
     return to_device(collate(part, pad_token_id=PAD), torch.device(device))
 
 
-def _operations(model: Any, batch: Batch) -> float:
+def operations(model: Any, batch: Batch) -> float:
     """Return the floating-point operations of the linear layers in a forward pass over a batch's real tokens."""
     source, target = int(batch["attention_mask"].sum()), int((batch["labels"] != IGNORED_LABEL).sum())
     encoder = linear_weights(model.backbone.get_encoder())
@@ -111,7 +111,7 @@ def training_step(device: str) -> Row:
             optimisers[fast].step()
 
     baseline, fast = alternate(lambda: epoch(False), lambda: epoch(True), device=device)
-    operations = sum(3 * _operations(model, _batch([example], device)) for example in examples)
+    used = sum(3 * operations(model, _batch([example], device)) for example in examples)
     peak = matmul_peak(device, torch.bfloat16 if half else torch.float32)
     steps = count // size
     return Row(
@@ -123,7 +123,7 @@ def training_step(device: str) -> Row:
             "documents_a_step": size,
             "steps": steps,
             "tokens_per_second": round(sum(len(example.input_ids) for example in examples) / fast),
-            "share_of_peak": round(operations / fast / peak, 3),
+            "share_of_peak": round(used / fast / peak, 3),
             "teraflops_peak": round(peak / 1e12, 2),
             "kp20k_hours_an_epoch": round(530_809 * fast / count / 3600, 2),
         },

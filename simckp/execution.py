@@ -7,7 +7,7 @@ import importlib
 import logging
 import multiprocessing
 import os
-import threading
+import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 from simckp.errors import SimCKPError
+from simckp.runtime.helpers import end_with_parent
 
 Rows = list[Any]
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
+_GPUS = "SIMCKP_GPUS"  # how many workers with a GPU share this machine
 _NOT_SHARED = "this worker does not see the folder of the pieces"
 
 
@@ -257,7 +259,7 @@ class _ProcessPool:
             max_workers=self._engine.workers,
             mp_context=context,
             initializer=_begin_worker,
-            initargs=(gpus if self._engine.gpu else None, _LOG.getEffectiveLevel()),
+            initargs=(gpus if self._engine.gpu else None, self._engine.workers, _LOG.getEffectiveLevel()),
         )
 
     def __enter__(self) -> Self:
@@ -298,25 +300,28 @@ class _ProcessPool:
                 self._begin(task)
 
 
+def helpers_of_each_gpu() -> int:
+    """Return how many processes can prepare and finish the work of one GPU; 0 without a GPU.
+
+    A worker that sees one GPU of several shares the cores with the other workers.
+    """
+    torch = sys.modules.get("torch")
+    gpus = int(os.environ.get(_GPUS, 0)) or (torch.cuda.device_count() if torch else 0)
+    return max(1, available_cores() // gpus - 1) if gpus else 0
+
+
 def given_gpus(count: int) -> list[str]:
     """Return the names of the first GPUs that this process was given: numbers, or the UUIDs of GPUs or their parts."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return [name.strip() for name in given.split(",")][:count] if given else [str(number) for number in range(count)]
 
 
-def _begin_worker(gpus: Any, level: int) -> None:
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+def _begin_worker(gpus: Any, count: int, level: int) -> None:
+    end_with_parent()
     logging.basicConfig(level=level, format="%(message)s")
     if gpus is not None:
+        os.environ[_GPUS] = str(count)
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus.get()
-
-
-def _leave_with_parent() -> None:
-    """End this worker when its parent process is gone, for example killed; nothing else would end it."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 class _RayPool:

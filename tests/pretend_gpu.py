@@ -11,6 +11,7 @@ the device's name in calls, and :class:`_Operations` runs each operation on the 
 import copy
 import re
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
@@ -117,12 +118,17 @@ class PretendGPU:
     """
 
     def __init__(self, largest: int | None = None) -> None:
-        self.largest = largest
+        self.largest, self._warns = largest, False
         self.waits: Counter[tuple[str, str]] = Counter()
 
     def wait(self, reason: str) -> None:
         """Count a wait."""
         self.waits[reason, _place()] += 1
+        if self._warns:
+            warnings.warn(f"called a synchronizing CUDA operation ({reason})", stacklevel=2)
+
+    def _set_sync_debug_mode(self, mode: str) -> None:
+        self._warns = mode == "warn"
 
     def check_memory(self, made: torch.Tensor) -> None:
         """Raise as CUDA does if a tensor is too large."""
@@ -137,6 +143,7 @@ class PretendGPU:
             enter(mock.patch.object(torch.cuda, name, value, create=True))
         for name in ("get_rng_state", "set_rng_state", "get_rng_state_all", "set_rng_state_all"):
             enter(mock.patch.object(torch.cuda.random, name, _CUDA_FUNCTIONS[name]))
+        enter(mock.patch.object(torch.cuda, "set_sync_debug_mode", self._set_sync_debug_mode))
         enter(mock.patch.object(torch, "Generator", _Generator))
         for name, value in _ACCELERATOR_FUNCTIONS.items():
             enter(mock.patch.object(torch.accelerator, name, value))

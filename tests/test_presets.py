@@ -1,5 +1,6 @@
 """Presets compose with the repository's parameters, say only what differs, and are applied whole or not at all."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -93,10 +94,12 @@ def test_the_paper_preset_has_the_papers_values() -> None:
     params = composed("paper")
     assert (params.lambda_, len(params.seeds), params.mining.max_words, params.generation.beams) == (0.3, 3, 6, 50)
     first, second = params.extractor, params.reranker
-    assert (first.learning_rate, first.warmup_ratio, first.batch_size, first.epochs) == (5e-5, 0.0, 8, 10)
-    assert (second.learning_rate, second.warmup_ratio, second.batch_size, second.epochs) == (3e-5, 0.1, 8, 10)
+    # For a GPU: eight times the paper's batch, and its rates times the root of eight.
+    for part, published in ((first, 5e-5), (second, 3e-5)):
+        assert (part.batch_size, part.epochs, part.evaluate_every) == (8 * 8, 10, 5000 / 8)
+        assert part.learning_rate == pytest.approx(published * math.sqrt(8), rel=0.02)
+    assert (first.warmup_ratio, second.warmup_ratio) == (0.02, 0.1)
     assert first.temperature == second.temperature == 0.1
-    assert first.evaluate_every == second.evaluate_every == 5000
     # Those that the preset leaves to params.yaml: a new default must not change the paper's run.
     assert first.method == second.method == "contrastive"
     assert (first.negatives, first.decoder_targets, second.positives) == ("hard", "absent", "generated")
@@ -127,6 +130,9 @@ def test_the_exact_preset_adds_what_the_authors_code_does() -> None:
             0.01,
         )
         assert (part.decayed, part.patience, part.patience_on) == ("all", 10, "goal_or_loss")
+    assert (first.learning_rate, first.warmup_ratio) == (5e-5, 0.0)
+    assert (second.learning_rate, second.warmup_ratio) == (3e-5, 0.1)
+    assert {(part.batch_size, part.evaluate_every) for part in (first, second)} == {(8, 5000)}
     assert (first.max_source_tokens, first.long_documents, first.documents) == (1024, "leave_out", "with_absent")
     assert (first.schedule, second.schedule) == ("constant", "linear")  # without a warm-up the authors' rate stays
     assert (second.shared_encoder, second.present_phrases) == (True, "negatives")

@@ -5,13 +5,15 @@ Shapes: B documents, T source tokens, K beams, L new tokens.
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import torch
 
 from simckp.data.records import BEAMS, Document, Generated, GeneratedPhrase
+from simckp.execution import helpers_of_each_gpu
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.generation.beam_search import Search, Sequence, beam_search
@@ -20,6 +22,7 @@ from simckp.networks.backbones import best_device, refuse_for_other_backbones
 from simckp.networks.batches import LengthBatches, pad
 from simckp.networks.tokenization import EncodedText, Tokenizer
 from simckp.params import Generation
+from simckp.runtime.helpers import Helpers
 from simckp.text import (
     StemmedText,
     has_letter_or_digit,
@@ -42,13 +45,21 @@ class Overgenerator:
         settings: Settings of the search, such as beams, lengths and precision.
         overlap: Number of tokens that two windows of a long document share; None truncates the document.
         batch_size: Number of texts that are searched together; it affects only speed and memory.
+        helpers: Number of processes that split beams into phrases while a GPU searches the next ones.
     """
 
     def __init__(
-        self, model: ExtractorGenerator, settings: Generation, *, overlap: int | None = None, batch_size: int = 1
+        self,
+        model: ExtractorGenerator,
+        settings: Generation,
+        *,
+        overlap: int | None = None,
+        batch_size: int = 1,
+        helpers: int = 0,
     ) -> None:
         self._model, self._settings, self._overlap = model, settings, overlap
         self._batches = LengthBatches(batch_size, "overgeneration")
+        self._split = Helpers(partial(unique_phrases, tokenizer=model.tokenizer), helpers)
         config = model.backbone.generation_config
         ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
         self._ends = {token for token in ends if token is not None}
@@ -85,7 +96,6 @@ class Overgenerator:
             for position, document in enumerate(documents)
             for window in self._model.tokenizer.windows(document["text"], self._overlap)
         ]
-        beams: list[list[Sequence]] = [[] for _ in documents]
         truncated = {position: window.truncated for position, window in windows}  # the last window's value remains
         # A network invents phrases for a text without words.
         windows = [
@@ -93,16 +103,21 @@ class Overgenerator:
             for position, window in windows
             if has_letter_or_digit(documents[position]["text"][window.begin : window.reach])
         ]
+        beams: list[list[Sequence]] = [[] for _ in documents]
+        missing = Counter(position for position, _ in windows)
+        # The helpers split the beams of a document into phrases while the next batch is searched.
+        phrases = {position: self._split.submit([], documents[position]) for position in set(truncated) - set(missing)}
         lengths = [len(window.input_ids) for _, window in windows]
         for at, sequences in self._batches(lengths, lambda batch: self.search([windows[at][1] for at in batch])):
-            beams[windows[at][0]] += sequences
+            position = windows[at][0]
+            beams[position] += sequences
+            missing[position] -= 1
+            if not missing[position]:
+                own = sorted(beams[position], key=lambda beam: -beam.log_prob)
+                phrases[position] = self._split.submit(own, documents[position])
         return [
-            Generated(
-                id=document["id"],
-                phrases=unique_phrases(sorted(own, key=lambda beam: -beam.log_prob), document, self._model.tokenizer),
-                truncated=truncated[position],
-            )
-            for position, (document, own) in enumerate(zip(documents, beams, strict=True))
+            Generated(id=document["id"], phrases=phrases[position].result(), truncated=truncated[position])
+            for position, document in enumerate(documents)
         ]
 
     @torch.inference_mode()
@@ -188,7 +203,13 @@ class _SpeedLog:
 @lru_cache(maxsize=1)
 def _loaded(folder: Path, settings: Generation, overlap: int | None, batch_size: int) -> Overgenerator:
     """Cache the network of a worker process, so that it is loaded once for all pieces."""
-    return Overgenerator(load_extractor(folder).to(best_device()), settings, overlap=overlap, batch_size=batch_size)
+    return Overgenerator(
+        load_extractor(folder).to(best_device()),
+        settings,
+        overlap=overlap,
+        batch_size=batch_size,
+        helpers=helpers_of_each_gpu(),
+    )
 
 
 def overgenerate(

@@ -1,12 +1,13 @@
 """Score generated phrases with a trained network of stage 2."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 
 from simckp.data.records import Document, Generated, Scored, ScoredPhrase
 from simckp.networks.batches import SCORING_BATCH, LengthBatches, pad
-from simckp.networks.tokenization import Integers
+from simckp.networks.tokenization import Integers, Tokenizer
 from simckp.reranking.examples import RerankingExample, reranked_phrases, reranking_examples
 from simckp.reranking.reranker import Reranker, similarities
 
@@ -84,6 +85,30 @@ def reranking_scores(
     return scores
 
 
+@dataclass(frozen=True, slots=True)
+class AbsentPreparation:
+    """Makes examples for scoring, without the network; see :func:`simckp.reranking.examples.reranking_examples`."""
+
+    tokenizer: Tokenizer
+    phrase_tokenizer: Tokenizer
+    with_present: bool
+    overlap: int | None
+
+    @classmethod
+    def of(cls, model: Reranker, *, overlap: int | None) -> "AbsentPreparation":
+        """Return the preparation for a network."""
+        with_present = model.settings.present_phrases == "negatives"
+        return cls(model.tokenizer, model.phrase_tokenizer, with_present, overlap)
+
+    def __call__(self, rows: list[tuple[Document, Generated]]) -> list[RerankingExample]:
+        """Return one example a document."""
+        return list(
+            reranking_examples(
+                rows, self.tokenizer, self.phrase_tokenizer, with_present=self.with_present, overlap=self.overlap
+            )
+        )
+
+
 def score_absent(
     rows: list[tuple[Document, Generated]],
     model: Reranker,
@@ -91,16 +116,18 @@ def score_absent(
     overlap: int | None = None,
     vectors: PhraseVectors | None = None,
     batch_size: int = SCORING_BATCH,
+    examples: list[RerankingExample] | None = None,
 ) -> Iterator[Scored]:
     """Yield the generated phrases of each document that are not in its text, with their similarities, best first.
 
     If a document has several windows, the similarity of a phrase is the maximum over them. For ``vectors`` and
-    ``batch_size`` see :func:`reranking_scores`.
+    ``batch_size`` see :func:`reranking_scores`; ``examples`` are the result of :class:`AbsentPreparation`, if it
+    was called before.
     """
-    with_present = model.settings.present_phrases == "negatives"
-    examples = list(
-        reranking_examples(rows, model.tokenizer, model.phrase_tokenizer, with_present=with_present, overlap=overlap)
-    )
+    preparation = AbsentPreparation.of(model, overlap=overlap)
+    if examples is None:
+        examples = preparation(rows)
+    with_present = preparation.with_present
     for (document, generated), example, scores in zip(
         rows, examples, reranking_scores(model, examples, vectors, batch_size), strict=True
     ):

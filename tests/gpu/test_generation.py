@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 import torch
 
+from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
 from simckp.generation.overgenerate import Overgenerator
+from simckp.prediction import scores
 from simckp.reranking.reranker import new_reranker
 from simckp.reranking.scoring import score_absent
-from tests.conftest import RERANKER_SETTINGS, make_generated
+from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document, make_generated
 from tests.generation.test_beam_search import TEXTS, settings
 from tests.pretend_gpu import PretendGPU
 
@@ -37,8 +39,8 @@ def searched(model: Any, *, with_transformers: bool = False, **changes: Any) -> 
 def assert_same(found: list[Any], expected: list[Any], *, tolerance: float) -> None:
     for mine, reference in zip(found, expected, strict=True):
         assert [beam.token_ids for beam in mine] == [beam.token_ids for beam in reference]
-        scores = [beam.log_prob for beam in reference]
-        assert [beam.log_prob for beam in mine] == pytest.approx(scores, abs=tolerance)
+        right = [beam.log_prob for beam in reference]
+        assert [beam.log_prob for beam in mine] == pytest.approx(right, abs=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,20 @@ def test_the_search_in_bfloat16(extractor: Any) -> None:
         assert mine[0].log_prob == pytest.approx(reference[0].log_prob, abs=0.05)
         common = {tuple(beam.token_ids) for beam in mine} & {tuple(beam.token_ids) for beam in reference}
         assert len(common) >= len(reference) // 2
+
+
+@pytest.mark.slow
+def test_helpers_split_the_beams_while_the_gpu_searches(tiny_bert: Path) -> None:
+    torch.manual_seed(0)
+    model = untied(new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1).eval())
+    documents = [make_document(text, ["graph theory"], identifier=text) for text in (*TEXTS, "", "...")]
+    expected = Overgenerator(model, settings(), overlap=4)(documents)
+    assert [len(row["phrases"]) > 0 for row in expected] == [True, True, True, False, False]
+    with PretendGPU():
+        found = Overgenerator(model.to("cuda"), settings(), overlap=4, batch_size=2, helpers=1)(documents)
+        model.to("cpu")
+    for mine, reference in zip(found, expected, strict=True):
+        assert [phrase["key"] for phrase in mine["phrases"]] == [phrase["key"] for phrase in reference["phrases"]]
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
@@ -104,7 +120,35 @@ def test_absent_phrases_are_scored_as_on_the_cpu(tiny_bert: Path, pairs: Any) ->
     assert_scores(found, expected)
 
 
+@pytest.mark.slow
+def test_helpers_prepare_what_the_gpu_scores(
+    tiny_bert: Path, pairs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1).save(tmp_path / "extractor")
+    new_reranker(str(tiny_bert), RERANKER_SETTINGS).save(tmp_path / "reranker")
+    rows = [
+        (
+            document,
+            mined,
+            make_generated("graph theory", "deep search", identifier=document["id"]),
+            make_generated("new method", identifier=document["id"]),
+        )
+        for document, mined in pairs
+    ]
+    folders: dict[str, Any] = {"extractor": tmp_path / "extractor", "reranker": tmp_path / "reranker", "overlap": 4}
+    expected = scores.score_documents(rows, **folders)
+    scores._loaded.cache_clear()
+    monkeypatch.setattr(scores, "_PREPARED_ROWS", 2)
+    with PretendGPU():
+        found = scores.score_documents(rows, **folders)
+        assert scores._loaded(*folders.values())[1]._pool is not None
+        scores._loaded.cache_clear()
+    assert [row["kind"] for row in found] == [row["kind"] for row in expected]
+    assert_scores(found, expected)
+
+
 def assert_scores(found: list[Any], expected: list[Any]) -> None:
     for mine, reference in zip(found, expected, strict=True):
-        scores = {phrase["key"]: phrase["score"] for phrase in reference["phrases"]}
-        assert {phrase["key"]: phrase["score"] for phrase in mine["phrases"]} == pytest.approx(scores, abs=1e-5)
+        right = {phrase["key"]: phrase["score"] for phrase in reference["phrases"]}
+        assert {phrase["key"]: phrase["score"] for phrase in mine["phrases"]} == pytest.approx(right, abs=1e-5)
