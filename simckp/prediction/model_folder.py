@@ -3,6 +3,9 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from pydantic import model_validator
 
 from simckp.data.records import KINDS, Threshold
 from simckp.errors import SimCKPError
@@ -28,6 +31,14 @@ class PredictorSettings(Section):
     windows: Windows
     selection: Selection
     memory: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, values: Any) -> Any:
+        """Add what models of earlier versions do not say: their neighbours were found by words alone."""
+        if isinstance(values, dict) and isinstance(values.get("retrieval"), dict):
+            return values | {"retrieval": {"encoder": None} | values["retrieval"]}
+        return values
 
 
 def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:

@@ -54,7 +54,7 @@ SETTINGS = PredictorSettings(
         precision="float32",
         checkpoint_documents=4,
     ),
-    retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9),
+    retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9, encoder=None),
     windows=Windows(overlap=16),
     selection=Selection(evidence=False, method="fixed", minimum=5, limit=None, value=0.5),
 )
