@@ -7,6 +7,7 @@ from pipeline.runner import Stage, progress, run
 from simckp.data.records import NEIGHBOURS
 from simckp.params import TRAIN
 from simckp.retrieval.memory import KeyphraseMemory
+from simckp.retrieval.sentences import SentenceEncoder
 
 
 def main() -> None:
@@ -15,7 +16,11 @@ def main() -> None:
         left_out = duplicate_ids(stage)
         documents = progress(stage.entry.source("documents", TRAIN).read(), stage.title)
         used = NEIGHBOURS in stage.params.generation.sources
-        memory = KeyphraseMemory.of(document for document in documents if used and document["id"] not in left_out)
+        encoder = stage.params.retrieval.encoder
+        memory = KeyphraseMemory.of(
+            (document for document in documents if used and document["id"] not in left_out),
+            encode=SentenceEncoder(encoder) if used and encoder is not None else None,
+        )
         memory.save(stage.entry.path("models"))
         logging.getLogger("pipeline").info("index: %d documents, %d keyphrases", len(memory), len(memory.keys))
 

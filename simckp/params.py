@@ -172,12 +172,14 @@ def _tuple(value: Any) -> Any:
 class Retrieval(Section):
     """Keyphrases of similar training documents: how many ``neighbours``, and how many absent ``phrases`` of them.
 
-    Documents with a cosine similarity above ``max_similarity`` are near-duplicates and no neighbours.
+    Documents with a cosine similarity above ``max_similarity`` are near-duplicates and no neighbours. ``encoder``: a
+    sentence encoder, by whose vectors documents with similar titles are neighbours too; null for words alone.
     """
 
     neighbours: Annotated[int, Field(ge=1)]
     phrases: Annotated[int, Field(ge=1)]
     max_similarity: Fraction
+    encoder: str | None
 
 
 class Generation(Section):

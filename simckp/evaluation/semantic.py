@@ -11,55 +11,33 @@ Shapes: N phrases, P predictions, G gold keyphrases, D dimensions of a vector.
 from collections.abc import Iterable
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from simckp.data.records import Document, Predicted
 from simckp.evaluation.bootstrap import mean_interval
 from simckp.evaluation.matching import harmonic_mean
-from simckp.networks.backbones import best_device, load_encoder, load_tokenizer
-from simckp.networks.batches import by_length, pad
-from simckp.networks.pooling import pool_texts
-from simckp.networks.tokenization import Tokenizer
+from simckp.retrieval.sentences import SentenceEncoder, Vectors
 from simckp.text import scoring_key
 
 KIND = "both"  # kinds of keyphrases, in the metrics
 _FIGURES = ("SemP", "SemR", "SemF1")
-_PHRASE_BATCH, _PHRASE_TOKENS = 256, 32
-Vectors = NDArray[np.float32]
 
 
 class PhraseEncoder:
-    """Unit vectors of phrases: the mean of their tokens' states in a sentence encoder.
+    """Vectors of phrases by a sentence encoder; each distinct phrase is encoded once.
 
     Args:
-        backbone: The encoder; ``minilm`` is the packaged MiniLM.
-
-    Raises:
-        SimCKPError: The encoder cannot be loaded.
+        backbone: See :class:`simckp.retrieval.sentences.SentenceEncoder`.
     """
 
     def __init__(self, backbone: str) -> None:
-        tokenizer = load_tokenizer(backbone)
-        self._model = load_encoder(backbone, tokenizer).eval().to(best_device())
-        self._tokenizer = Tokenizer(tokenizer, _PHRASE_TOKENS)
+        self._encode = SentenceEncoder(backbone)
         self._vectors: dict[str, Vectors] = {}
 
     def __call__(self, phrases: list[str]) -> Vectors:
-        """Return the vectors of phrases, shape (N, D); each distinct one is encoded once."""
+        """Return the vectors of phrases, shape (N, D)."""
         new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._vectors]
-        rows = self._tokenizer.ids(new) if new else []
-        for positions in by_length([len(row) for row in rows], _PHRASE_BATCH):
-            vector_ND = self._encode([rows[position] for position in positions])
-            self._vectors |= {new[position]: one for position, one in zip(positions, vector_ND, strict=True)}
+        self._vectors |= dict(zip(new, self._encode(new), strict=True))
         return np.stack([self._vectors[phrase] for phrase in phrases])
-
-    @torch.inference_mode()
-    def _encode(self, rows: list[NDArray[np.int32]]) -> Vectors:
-        ids_NT, mask_NT = (part.to(self._model.device) for part in pad(rows, self._tokenizer.pad_token_id))
-        hidden_NTD = self._model(input_ids=ids_NT, attention_mask=mask_NT).last_hidden_state
-        vector_ND = torch.nn.functional.normalize(pool_texts(hidden_NTD, mask_NT, "mean"), dim=-1)
-        return vector_ND.cpu().numpy()
 
 
 class SemanticScores:

@@ -35,11 +35,13 @@ class PredictorSettings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_sizes(cls, values: Any) -> Any:
-        """Forget the sizes of batches, which models of earlier versions kept with the settings of generation."""
+    def _of_earlier_versions(cls, values: Any) -> Any:
+        """Read settings of earlier versions: they have sizes of batches, and neighbours were found by words alone."""
         if isinstance(values, dict) and isinstance(values.get("generation"), dict):
             kept = {key: value for key, value in values["generation"].items() if key not in _EARLIER_SIZES}
-            return values | {"generation": kept}
+            values = values | {"generation": kept}
+        if isinstance(values, dict) and isinstance(values.get("retrieval"), dict):
+            values = values | {"retrieval": {"encoder": None} | values["retrieval"]}
         return values
 
 

@@ -122,6 +122,7 @@ class KeyphrasePredictor:
             return lambda documents: map(_nothing, documents)
         from simckp.retrieval.memory import KeyphraseMemory
         from simckp.retrieval.retrieve import retrieve
+        from simckp.retrieval.sentences import SentenceEncoder
 
         try:
             memory = KeyphraseMemory.load(self._folder / MEMORY)
@@ -133,7 +134,9 @@ class KeyphrasePredictor:
                 lost += ", and no probability counts similar documents"
             _LOG.warning("%s; %s", error, lost)
             return lambda documents: map(_nothing, documents)
-        return partial(retrieve, memory=memory, settings=self.settings.retrieval)
+        encoder = self.settings.retrieval.encoder
+        encode = SentenceEncoder(encoder) if encoder is not None and memory.titles is not None else None
+        return partial(retrieve, memory=memory, settings=self.settings.retrieval, encode=encode)
 
     @classmethod
     def from_pretrained(

@@ -24,11 +24,16 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from simckp.data.records import Document
 from simckp.errors import SimCKPError
+from simckp.retrieval.titles import Encode, TitleIndex, Vectors
 from simckp.text import scoring_key, single_spaced, stems
 
 _ARRAYS, _TERMS, _PHRASES, _IDS = "index.safetensors", "terms.parquet", "phrases.parquet", "ids.parquet"
 # In a corpus of this size, a term that one document has connects nothing, and one that a third has tells nothing.
 _LARGE, _RARE, _COMMON = 1000, 2, 0.3
+
+
+# More similar titles are those of another version of the same document.
+_SAME_TITLE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,16 @@ class Neighbour:
     similarity: float
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The neighbours of one document, best first: those with similar words, and those with a similar title."""
+
+    words: list[Neighbour]
+    titles: list[Neighbour]
+
+
 class KeyphraseMemory:
-    """An index of documents (TF-IDF of stems, sublinear) with their keyphrases.
+    """An index of documents (TF-IDF of stems, sublinear; vectors of titles) with their keyphrases.
 
     Args:
         terms: The V terms.
@@ -50,6 +63,7 @@ class KeyphraseMemory:
         keys: Scoring keys of the P keyphrases.
         surfaces: Their commonest surfaces.
         phrases: Numbers of the keyphrases of each document, as a sparse matrix (N, P).
+        titles: The documents by their titles, if there is an encoder for them.
     """
 
     def __init__(
@@ -62,7 +76,9 @@ class KeyphraseMemory:
         keys: Sequence[str],
         surfaces: Sequence[str],
         phrases: sparse.csr_array,
+        titles: TitleIndex | None = None,
     ) -> None:
+        self.titles = titles
         self.ids, self.keys, self.surfaces = list(ids), list(keys), list(surfaces)
         self._terms, self._idf, self._index, self._phrases = list(terms), idf, index, phrases
         self.frequencies: NDArray[np.int64] = np.bincount(phrases.indices, minlength=len(keys))
@@ -76,14 +92,16 @@ class KeyphraseMemory:
         return len(self.ids)
 
     @classmethod
-    def of(cls, documents: Iterable[Document]) -> Self:
-        """Return the memory of training documents."""
+    def of(cls, documents: Iterable[Document], *, encode: Encode | None = None) -> Self:
+        """Return the memory of training documents; ``encode`` gives the vectors of titles."""
         texts: list[tuple[str, ...]] = []
+        titles: list[str] = []
         ids: list[str] = []
         forms: dict[str, Counter[str]] = {}
         rows: list[list[str]] = []
         for document in documents:
             texts.append(stems(document["text"]))
+            titles.append(title_of(document))
             ids.append(document["id"])
             own = {scoring_key(phrase): single_spaced(phrase) for phrase in document["keyphrases"]}
             own.pop("", None)
@@ -97,6 +115,8 @@ class KeyphraseMemory:
         phrases = sparse.csr_array((np.ones(len(numbers), dtype=np.int8), numbers, ends), shape=shape)
         surfaces = [count.most_common(1)[0][0] for count in forms.values()]
         common = {"ids": ids, "keys": list(forms), "surfaces": surfaces, "phrases": phrases}
+        if encode is not None and titles:
+            common["titles"] = TitleIndex.of(encode(titles))
         if not any(texts):
             nothing = sparse.csr_array((0, len(texts)), dtype=np.float32)
             return cls(terms=[], idf=np.zeros(0, dtype=np.float32), index=nothing, **common)
@@ -114,7 +134,8 @@ class KeyphraseMemory:
         count: int,
         max_similarity: float,
         own_ids: Sequence[str] | None = None,
-    ) -> list[list[Neighbour]]:
+        titles: Vectors | None = None,
+    ) -> list[Neighbours]:
         """Return the most similar documents of each text, best first; documents without a common term are none.
 
         Args:
@@ -123,17 +144,27 @@ class KeyphraseMemory:
             max_similarity: Documents that are more similar are left out as near-duplicates, so that a training
                 document finds what a new one would find.
             own_ids: Ids of the texts if they are documents of the memory; none of them finds itself.
+            titles: The texts' titles as unit vectors; a zero vector has no neighbour.
         """
         if self._vectorizer is None or not texts:
-            return [[] for _ in texts]
+            return [Neighbours([], []) for _ in texts]
         similarity_BN = (sparse.csr_array(self._vectorizer.transform(texts)) @ self._index).toarray()
         np.minimum(similarity_BN, 1.0, out=similarity_BN)  # rounding goes beyond
+        alike_BN = np.zeros((len(texts), 0), dtype=np.float32)
+        if titles is not None and self.titles is not None:
+            alike_BN = self.titles.similarities(titles)
+            similarity_BN[alike_BN > _SAME_TITLE] = 0.0
+            alike_BN[(similarity_BN > max_similarity) | (alike_BN > _SAME_TITLE)] = 0.0
         similarity_BN[similarity_BN > max_similarity] = 0.0
-        if own_ids is not None:
-            for row, identifier in enumerate(own_ids):
-                if identifier in self._positions:
-                    similarity_BN[row, self._positions[identifier]] = 0.0
-        return [self._best(similarity_N, count) for similarity_N in similarity_BN]
+        for row, identifier in enumerate(own_ids or ()):
+            position = self._positions.get(identifier)
+            if position is not None:
+                similarity_BN[row, position] = 0.0
+                alike_BN[row, position : position + 1] = 0.0  # there is no column without titles
+        return [
+            Neighbours(self._best(similarity_N, count), self._best(alike_N, count))
+            for similarity_N, alike_N in zip(similarity_BN, alike_BN, strict=True)
+        ]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -170,6 +201,12 @@ class KeyphraseMemory:
             "phrases": self._phrases.indices.astype(np.int32),
             "ends": self._phrases.indptr.astype(np.int64),
         }
+        if self.titles is not None:
+            arrays |= {
+                "title_projection": self.titles.projection.astype(np.float16),
+                "title_vectors": self.titles.rounded,
+                "title_scale": np.array([self.titles.scale], dtype=np.float32),
+            }
         save_file(arrays, folder / _ARRAYS)
         for name, columns in (
             (_TERMS, {"term": self._terms}),
@@ -202,12 +239,27 @@ class KeyphraseMemory:
                 keys=phrases["key"].to_pylist(),
                 surfaces=phrases["surface"].to_pylist(),
                 phrases=sparse.csr_array(own, shape=(len(ids), len(phrases))),
+                titles=_titles(arrays, len(ids)),
             )
             for matrix in (memory._index, memory._phrases):
                 matrix.check_format(full_check=True)
         except Exception as error:  # damaged files raise many kinds of errors, and each means the same here
             raise SimCKPError(f"{folder}: not the memory of training keyphrases: {error}") from error
         return memory
+
+
+def title_of(document: Document) -> str:
+    """Return a document's title; of one without, the text, of which the encoder reads the beginning."""
+    return document["title"] or document["text"]
+
+
+def _titles(arrays: dict[str, Any], count: int) -> TitleIndex | None:
+    if "title_vectors" not in arrays:
+        return None
+    projection, vectors = arrays["title_projection"].astype(np.float32), arrays["title_vectors"]
+    if vectors.shape != (count, projection.shape[1]):
+        raise ValueError(f"{vectors.shape} are not the vectors of {count} titles")
+    return TitleIndex(projection, vectors, float(arrays["title_scale"][0]))
 
 
 def _vectorizer(**options: Any) -> TfidfVectorizer:

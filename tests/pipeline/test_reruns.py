@@ -35,7 +35,7 @@ EXPECTED = {
     "simckp/candidates/tagging.py": {"tag"},
     "simckp/candidates/mining.py": {"mine"},
     "simckp/candidates/random_negatives.py": {"train_extractor"},
-    "simckp/networks/losses.py": {*LEARN, "score", "evaluate", "visualise"},
+    "simckp/networks/losses.py": {*LEARN, "index", "retrieve", "score", "evaluate", "visualise"},
     "simckp/networks/trainer.py": {"train_extractor", "train_reranker"},
     "simckp/extraction/extractor.py": {"train_extractor", *GENERATE, "score", "visualise"},
     "simckp/extraction/training.py": {"train_extractor"},

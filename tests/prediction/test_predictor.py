@@ -52,7 +52,7 @@ SETTINGS = PredictorSettings(
         shortlist=None,
         precision="float32",
     ),
-    retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9),
+    retrieval=Retrieval(neighbours=5, phrases=10, max_similarity=0.9, encoder=None),
     windows=Windows(overlap=16),
     selection=Selection(evidence=False, method="fixed", minimum=5, limit=None, value=0.5),
 )

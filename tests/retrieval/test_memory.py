@@ -16,7 +16,7 @@ from simckp.retrieval.retrieve import retrieve
 from simckp.text import stems
 from tests.conftest import make_document
 
-SETTINGS = Retrieval(neighbours=2, phrases=10, max_similarity=0.99)
+SETTINGS = Retrieval(neighbours=2, phrases=10, max_similarity=0.99, encoder=None)
 TRAINING = [
     ("sparse graphs and their colouring", ["graph colouring", "sparse graphs"]),
     ("colouring dense graphs by tabu search", ["Tabu Search", "graph coloring"]),
@@ -41,10 +41,10 @@ def asked(memory: KeyphraseMemory, text: str, *keyphrases: str, **changes: Any) 
 
 def test_neighbours_are_those_with_the_same_rare_words(memory: KeyphraseMemory) -> None:
     (found,) = memory.neighbours([stems("colouring sparse graphs")], count=4, max_similarity=1.0)
-    assert [one.position for one in found] == [0, 1]  # the other two have no word in common
-    assert found[0].similarity > found[1].similarity > 0
+    assert [one.position for one in found.words] == [0, 1]  # the other two have no word in common
+    assert found.words[0].similarity > found.words[1].similarity > 0
     (own,) = memory.neighbours([stems(TRAINING[0][0])], count=1, max_similarity=1.0)
-    assert own[0].position == 0 and own[0].similarity == pytest.approx(1.0, abs=2e-3)  # float16
+    assert own.words[0].position == 0 and own.words[0].similarity == pytest.approx(1.0, abs=2e-3)  # float16
 
 
 def test_similarity_by_hand() -> None:
@@ -52,7 +52,7 @@ def test_similarity_by_hand() -> None:
     memory = KeyphraseMemory.of([make_document("a b", [], identifier="0"), make_document("a c", [], identifier="1")])
     (found,) = memory.neighbours([stems("b")], count=2, max_similarity=1.0)
     rare, common = np.log(3 / 2) + 1, 1.0
-    assert [(one.position, one.similarity) for one in found] == [
+    assert [(one.position, one.similarity) for one in found.words] == [
         (0, pytest.approx(rare / np.hypot(rare, common), abs=1e-3))
     ]
 
@@ -62,7 +62,7 @@ def test_phrases_are_weighted_by_the_squared_similarity(memory: KeyphraseMemory)
     (neighbours,) = memory.neighbours([stems(text)], count=2, max_similarity=0.99)
     found = asked(memory, text, "tabu searches", "graph coloring")
     by_key = {phrase["key"]: phrase for phrase in found["phrases"]}
-    assert by_key["tabu search"]["weight"] == pytest.approx(neighbours[1].similarity ** 2)
+    assert by_key["tabu search"]["weight"] == pytest.approx(neighbours.words[1].similarity ** 2)
     assert [(p["surface"], p["present"], p["label"]) for p in found["phrases"]] == [
         ("graph colouring", False, False),
         ("sparse graphs", True, False),
@@ -88,7 +88,7 @@ def test_a_training_document_does_not_find_itself_or_a_near_duplicate() -> None:
         (neighbours,) = memory.neighbours(
             [stems(document["text"])], count=5, max_similarity=0.8, own_ids=[document["id"]]
         )
-        assert document["id"] not in {memory.ids[one.position] for one in neighbours}
+        assert document["id"] not in {memory.ids[one.position] for one in (*neighbours.words, *neighbours.titles)}
         if document["id"] in ("t0", "t4"):
             assert not {"second version", "spars graph"} & {phrase["key"] for phrase in found["phrases"]}
 
@@ -100,7 +100,7 @@ def test_what_a_training_document_finds_is_what_the_memory_without_it_gives(data
     documents = [make_document(text, [f"phrase {n % 3}"], identifier=str(n)) for n, text in enumerate(texts)]
     own = data.draw(st.integers(0, len(documents) - 1))
     whole = KeyphraseMemory.of(documents)
-    settings = Retrieval(neighbours=10, phrases=10, max_similarity=1.0)
+    settings = Retrieval(neighbours=10, phrases=10, max_similarity=1.0, encoder=None)
     found = list(retrieve(documents, whole, settings, in_memory=True))[own]
     others = {
         f"phrase {n % 3}" for n, text in enumerate(texts) if n != own and set(text.split()) & set(texts[own].split())
