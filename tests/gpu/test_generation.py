@@ -109,6 +109,16 @@ def test_present_candidates_are_scored_as_on_the_cpu(extractor: Any, pairs: Any)
     assert sum(gpu.waits.values()) <= 12, gpu.waits
 
 
+def test_sequence_labelling_scores_as_on_the_cpu(tiny_bert: Path, pairs: Any) -> None:
+    torch.manual_seed(0)
+    labelling = EXTRACTOR_SETTINGS.model_copy(update={"method": "sequence_labelling"})
+    model = new_extractor(str(tiny_bert), labelling, decoder_layers=1).eval()
+    expected = list(score_present(pairs, model))
+    with PretendGPU():
+        found = list(score_present(pairs, model.to("cuda")))
+    assert_scores(found, expected)
+
+
 def test_absent_phrases_are_scored_as_on_the_cpu(tiny_bert: Path, pairs: Any) -> None:
     torch.manual_seed(0)
     model = new_reranker(str(tiny_bert), RERANKER_SETTINGS).eval()

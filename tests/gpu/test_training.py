@@ -71,9 +71,17 @@ def test_every_variant_of_stage_1_has_the_gradients_of_the_cpu(backbone: Path, c
         torch.testing.assert_close(found[name], value, msg=name)
 
 
-def both(monkeypatch: pytest.MonkeyPatch, pairs: Any, backbone: Path, folder: Path, **changes: Any) -> Any:
+def both(
+    monkeypatch: pytest.MonkeyPatch,
+    pairs: Any,
+    backbone: Path,
+    folder: Path,
+    *,
+    model_changes: Any = None,
+    **changes: Any,
+) -> Any:
     """Train the same network on the CPU and on a pretend GPU; return both results and the device."""
-    model = untrained(backbone)
+    model = untrained(backbone, **(model_changes or {}))
     monkeypatch.setattr(extraction_training, "new_extractor", lambda *_, **__: copy.deepcopy(model))
     options = {"dropout": 0.0, "evaluate_every": 100} | changes
     cpu, gpu = fit(pairs, backbone, folder / "cpu", **options), PretendGPU()
@@ -105,6 +113,14 @@ def test_a_training_gives_the_weights_of_the_cpu(
 ) -> None:
     cpu, found, _ = both(monkeypatch, pairs, tiny_bart, tmp_path, decoder_layers=None, epochs=2, **changes)
     assert_same(cpu, found, tolerance=tolerance)
+
+
+def test_a_network_that_only_generates_is_validated_as_on_the_cpu(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpu, found, _ = both(monkeypatch, pairs, tiny_bert, tmp_path, epochs=1, model_changes={"method": "generation"})
+    goals = [[row["eval_goal"] for row in trained.result.history if "eval_goal" in row] for trained in (cpu, found)]
+    assert goals[1] == pytest.approx(goals[0], rel=1e-4) and goals[0]
 
 
 def test_a_killed_training_goes_on_with_the_same_weights(
