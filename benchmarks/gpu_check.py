@@ -6,7 +6,6 @@ reported with its error, the others go on, and the exit status is 1.
 
 import argparse
 import copy
-import json
 import os
 import signal
 import statistics
@@ -41,7 +40,7 @@ from simckp.generation.beam_search import Search, beam_search
 from simckp.generation.decoder import step_decoder
 from simckp.networks.batches import to_device
 from simckp.networks.trainer import Validation
-from simckp.networks.training import Run, train
+from simckp.networks.training import Run, last_checkpoint, train
 from simckp.params import read_params
 
 _SEED = 5
@@ -317,39 +316,42 @@ def overgeneration(check: Check) -> Iterator[str]:
 
 def kill(check: Check, python: list[str]) -> Iterator[str]:
     """Kill a training and start it again: its curve is that of one that was left alone."""
+    at = check.steps * 3 // 4
     with TemporaryDirectory() as folder:
-        curves = []
-        for name, at in (("whole", 0), ("killed", check.steps * 3 // 4), ("killed", 0)):
-            command = [*python, "-m", "benchmarks.gpu_check", "--train", str(Path(folder) / name), "--kill-at", str(at)]
-            command += ["--device", check.device, *([] if check.rows else ["--size", "small"])]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-            if at:
-                if done.returncode != -signal.SIGKILL:
-                    raise AssertionError(f"the training was not killed: {done.stderr[-2000:]}")
-                continue
-            if done.returncode:
-                raise AssertionError(done.stderr[-2000:])
-            curves.append(json.loads(done.stdout.strip().splitlines()[-1]))
-    difference = max(abs(mine - theirs) for mine, theirs in zip(curves[1], curves[0], strict=True))
+        whole, killed = Path(folder) / "whole", Path(folder) / "killed"
+        command = [*python, "-m", "benchmarks.gpu_check", "--train", str(killed), "--device", check.device]
+        command += ["--kill-at", str(at), *([] if check.rows else ["--size", "small"])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode != -signal.SIGKILL:
+            raise AssertionError(f"the training was not killed: {done.stderr[-2000:]}")
+        if last_checkpoint(killed) is None:
+            raise AssertionError("the killed training left no checkpoint")
+        curves = [_losses(check, part) for part in (whole, killed)]
+    difference = max(abs(mine - theirs) for mine, theirs in zip(*curves, strict=True))
     yield "| path | largest difference | allowed |"
     yield "| --- | --: | --: |"
-    yield _line(f"loss of a training that was killed at step {check.steps * 3 // 4}", difference, 5e-2)
+    yield _line(f"loss of a training that was killed at step {at}", difference, 5e-2)
 
 
-def _killed_training(check: Check, folder: Path, kill_at: int) -> None:
-    """Train and print the losses; with ``kill_at``, end without warning at that step."""
+def _losses(check: Check, folder: Path) -> list[float]:
+    """Train, from the checkpoint in the folder if there is one, and return the logged losses."""
+    result = _train(check, check.extractor(), check.examples(check.batch * check.steps), folder)
+    return [row["loss"] for row in result.history if "loss" in row]
+
+
+def _die_in_training(check: Check, folder: Path, kill_at: int) -> None:
+    """Train, and end without warning at a step."""
     from simckp.networks.trainer import SimCKPTrainer
 
     step = SimCKPTrainer.training_step
 
     def deadly(trainer: Any, *arguments: Any, **options: Any) -> Any:
-        if kill_at and trainer.state.global_step == kill_at:
+        if trainer.state.global_step == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return step(trainer, *arguments, **options)
 
     SimCKPTrainer.training_step = deadly  # type: ignore[method-assign]
-    result = _train(check, check.extractor(), check.examples(check.batch * check.steps), folder)
-    sys.stdout.write(json.dumps([row["loss"] for row in result.history if "loss" in row]) + "\n")
+    _losses(check, folder)
 
 
 def rows(check: Check) -> Iterator[str]:
@@ -397,7 +399,7 @@ def main(python: list[str] | None = None) -> int:
     transformers.utils.logging.disable_progress_bar()
     check = Check.small(options.device) if options.size == "small" else Check(device=options.device)
     if options.train:
-        _killed_training(check, options.train, options.kill_at)
+        _die_in_training(check, options.train, options.kill_at)
         return 0
     text, failed = report(check, options.parts, python or [sys.executable])
     if options.out:

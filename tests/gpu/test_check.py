@@ -1,8 +1,7 @@
 """``make gpu-check`` runs whole on a pretend GPU and on the CPU, and notices what is wrong."""
 
-import os
-import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,18 @@ from tests.pretend_gpu import PretendGPU
 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["cuda", "cpu"])
-def test_the_check_runs_whole(device: str, tmp_path: Path) -> None:
+def test_the_check_runs_whole(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     python = COMMAND if device == "cuda" else [sys.executable]
-    arguments = ["-m", "benchmarks.gpu_check", "--size", "small", "--device", device, "--out", str(tmp_path / "gpu.md")]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        [*python, *arguments], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
-    )
-    report = (tmp_path / "gpu.md").read_text(encoding="utf-8")
-    assert done.returncode == 0, report
-    assert report.strip() in done.stdout
+    path = tmp_path / "gpu.md"
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setattr(sys, "argv", ["gpu_check", "--size", "small", "--device", device, "--out", str(path)])
+    with PretendGPU() if device == "cuda" else nullcontext():
+        status = gpu_check.main(python)
+    report = path.read_text(encoding="utf-8")
+    assert status == 0, report
+    assert report.strip() in capsys.readouterr().out
     for part in ("Versions", "Paths", "Training", "Overgeneration", "Rows", "Sweep", "Kill"):
         assert f"## {part}" in report
     assert "source tokens a second" in report
