@@ -122,7 +122,7 @@ def test_sequence_labelling_scores_as_on_the_cpu(tiny_bert: Path, pairs: Any) ->
 def test_absent_phrases_are_scored_as_on_the_cpu(tiny_bert: Path, pairs: Any) -> None:
     torch.manual_seed(0)
     model = new_reranker(str(tiny_bert), RERANKER_SETTINGS).eval()
-    phrases = ("graph theory", "deep search", "new method")
+    phrases = ("graph theory", "deep", "new support vector method")  # of several lengths, so that there is padding
     rows = [(document, make_generated(*phrases, identifier=document["id"])) for document, _ in pairs]
     expected = list(score_absent(rows, model))
     with PretendGPU():
