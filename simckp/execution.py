@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 from simckp.errors import SimCKPError
 from simckp.runtime.helpers import end_with_parent
+from simckp.runtime.quiet import quiet_transformers
 
 Rows = list[Any]
 _LOG = logging.getLogger(__name__)
@@ -184,6 +185,7 @@ def available_cores() -> int:
 
 
 def _compute(function: Callable[[Rows], Rows], piece: Piece, files: PieceFiles) -> None:
+    quiet_transformers()  # a worker has loaded its libraries with the function
     files.write(piece.path, function(piece.read()))
 
 

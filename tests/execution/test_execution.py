@@ -17,6 +17,7 @@ from simckp.data.datasets import AlignedDatasets, Dataset
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, batched_rows, map_pieces
 from tests.conftest import REPOSITORY, make_document
+from tests.execution.loud import bars
 
 ROWS = [make_document(f"t{n}", [], identifier=str(n)) for n in range(7)]
 
@@ -166,6 +167,11 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     process.wait()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert not alive
+
+
+@pytest.mark.slow
+def test_workers_show_no_bars_of_libraries(tmp_path: Path) -> None:
+    assert {title for piece in run(tmp_path, bars, 2) for title in piece} == {"False"}
 
 
 def test_batched_rows() -> None:
