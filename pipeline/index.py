@@ -7,7 +7,6 @@ from pipeline.runner import Stage, progress, run
 from simckp.data.records import NEIGHBOURS
 from simckp.params import TRAIN
 from simckp.retrieval.memory import KeyphraseMemory
-from simckp.retrieval.sentences import SentenceEncoder
 
 
 def main() -> None:
@@ -16,10 +15,13 @@ def main() -> None:
         left_out = duplicate_ids(stage)
         documents = progress(stage.entry.source("documents", TRAIN).read(), stage.title)
         used = NEIGHBOURS in stage.params.generation.sources
-        encoder = stage.params.retrieval.encoder
+        encode, encoder = None, stage.params.retrieval.encoder
+        if used and encoder is not None:
+            from simckp.retrieval.sentences import SentenceEncoder
+
+            encode = SentenceEncoder(encoder)
         memory = KeyphraseMemory.of(
-            (document for document in documents if used and document["id"] not in left_out),
-            encode=SentenceEncoder(encoder) if used and encoder is not None else None,
+            (document for document in documents if used and document["id"] not in left_out), encode=encode
         )
         memory.save(stage.entry.path("models"))
         logging.getLogger("pipeline").info("index: %d documents, %d keyphrases", len(memory), len(memory.keys))

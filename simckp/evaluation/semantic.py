@@ -15,7 +15,8 @@ import numpy as np
 from simckp.data.records import Document, Predicted
 from simckp.evaluation.bootstrap import mean_interval
 from simckp.evaluation.matching import harmonic_mean
-from simckp.retrieval.sentences import SentenceEncoder, Vectors
+from simckp.retrieval.sentences import SentenceEncoder
+from simckp.retrieval.titles import Vectors
 from simckp.text import scoring_key
 
 KIND = "both"  # kinds of keyphrases, in the metrics

@@ -45,9 +45,13 @@ def joined(arrays: Iterable[Integers]) -> Tensor:
 
 def by_length(lengths: list[int], size: int) -> Iterator[list[int]]:
     """Yield batches of positions with similar lengths, longest first; every position occurs once."""
-    order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
+    order = _longest_first(lengths)
     for start in range(0, len(order), size):
         yield order[start : start + size]
+
+
+def _longest_first(lengths: list[int]) -> list[int]:
+    return sorted(range(len(lengths)), key=lambda position: -lengths[position])
 
 
 class LengthBatches:
@@ -71,7 +75,7 @@ class LengthBatches:
         Raises:
             SimCKPError: The GPU has not enough memory for a single text.
         """
-        order, start = sorted(range(len(lengths)), key=lambda position: -lengths[position]), 0
+        order, start = _longest_first(lengths), 0
         while start < len(order):
             go_on()
             positions = order[start : start + self._size]

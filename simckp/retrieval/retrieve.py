@@ -7,7 +7,6 @@ from pathlib import Path
 from simckp.data.records import Document, Generated, GeneratedPhrase
 from simckp.params import Retrieval
 from simckp.retrieval.memory import KeyphraseMemory, Neighbours, title_of
-from simckp.retrieval.sentences import SentenceEncoder
 from simckp.retrieval.titles import Encode, Vectors
 from simckp.text import StemmedText, has_letter_or_digit, is_present, scoring_key, stems
 
@@ -108,8 +107,10 @@ def _loaded(folder: Path) -> KeyphraseMemory:
 
 
 @lru_cache(maxsize=1)
-def _encoder(backbone: str) -> SentenceEncoder:
+def _encoder(backbone: str) -> Encode:
     """Cache the encoder of a worker process."""
+    from simckp.retrieval.sentences import SentenceEncoder
+
     return SentenceEncoder(backbone)
 
 
@@ -117,5 +118,6 @@ def retrieve_documents(
     documents: list[Document], *, memory: Path, settings: Retrieval, in_memory: bool
 ) -> list[Generated]:
     """Retrieve with the memory in a folder; see :func:`retrieve`."""
-    encode = None if settings.encoder is None else _encoder(settings.encoder)
-    return list(retrieve(documents, _loaded(memory), settings, encode=encode, in_memory=in_memory))
+    asked = _loaded(memory)
+    encode = _encoder(settings.encoder) if settings.encoder is not None and asked.titles is not None else None
+    return list(retrieve(documents, asked, settings, encode=encode, in_memory=in_memory))

@@ -8,11 +8,11 @@ import torch
 from numpy.typing import NDArray
 
 from simckp.networks.backbones import best_device, load_encoder, load_tokenizer
-from simckp.networks.batches import by_length, pad
+from simckp.networks.batches import LengthBatches, pad
 from simckp.networks.pooling import pool_texts
 from simckp.networks.tokenization import Tokenizer
+from simckp.retrieval.titles import Vectors
 
-Vectors = NDArray[np.float32]
 _BATCH = 256
 
 
@@ -37,8 +37,9 @@ class SentenceEncoder:
         """Return the vectors of texts, shape (N, D)."""
         vector_ND = np.zeros((len(texts), self.width), dtype=np.float32)
         rows = self._tokenizer.ids(texts)
-        for positions in by_length([len(row) for row in rows], _BATCH):
-            vector_ND[positions] = self._encode([rows[position] for position in positions])
+        batches = LengthBatches(_BATCH, "encoding of sentences")
+        for position, vector in batches([len(row) for row in rows], lambda at: self._encode([rows[one] for one in at])):
+            vector_ND[position] = vector
         return vector_ND
 
     @torch.inference_mode()
