@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import sys
 import uuid
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -150,9 +151,9 @@ def _finished(scratch: Path, suffix: str) -> dict[int, int]:
 
 def _ranges(count: int, size: int, finished: dict[int, int]) -> Iterator[tuple[int, int]]:
     """Yield ranges that together are all ``count`` rows: those of finished pieces, and new ones of up to ``size``."""
-    start = 0
+    starts, start = [*sorted(finished), count], 0
     while start < count:
-        following = min((other for other in finished if other > start), default=count)
+        following = starts[bisect_right(starts, start)]
         stop = finished.get(start, min(start + size, following))
         yield start, stop
         start = stop
@@ -348,13 +349,15 @@ class _RayPool:
         # The cluster's GPUs count, not those of this machine, which may have none.
         resources = self._ray.cluster_resources()
         gpus, cores = (int(resources.get(name, 0)) for name in ("GPU", "CPU"))
-        if not (gpus if engine.gpu else 0) + cores:
+        on_gpus = engine.gpu and gpus > 0
+        workers = gpus if on_gpus else cores
+        if not workers:
             raise SimCKPError("execution.engine: the Ray cluster has no core or GPU")
-        if engine.gpu and not gpus:
+        if engine.gpu and not on_gpus:
             _LOG.info("the Ray cluster has no GPU: its %d cores compute", cores)
-        self.ahead = 2 * (gpus if engine.gpu and gpus else cores)
+        self.ahead = 2 * workers
         # Ray would end a worker after each task that uses a GPU, and its successor would load the network again.
-        options = {"num_gpus": 1, "num_cpus": 0, "max_calls": 0} if engine.gpu and gpus else {"num_cpus": 1}
+        options = {"num_gpus": 1, "num_cpus": 0, "max_calls": 0} if on_gpus else {"num_cpus": 1}
         marker = self._marker
 
         def compute(piece: Piece, rows: Rows | None) -> Rows | str | None:
