@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers import BartConfig, BartForConditionalGeneration
+from transformers import BartForConditionalGeneration
 
 from benchmarks import gpu_sweep, inputs
 from benchmarks.__main__ import GPU_ROWS, measured, table
@@ -110,19 +110,7 @@ class Check:
 
     def bart(self) -> BartForConditionalGeneration:
         """Return the network, with the same random weights in every call."""
-        torch.manual_seed(_SEED)
-        config = BartConfig(
-            vocab_size=self.vocabulary,
-            d_model=self.width,
-            encoder_layers=self.layers,
-            decoder_layers=self.layers,
-            encoder_ffn_dim=4 * self.width,
-            decoder_ffn_dim=4 * self.width,
-            encoder_attention_heads=max(1, self.width // 64),
-            decoder_attention_heads=max(1, self.width // 64),
-            max_position_embeddings=1024,
-        )
-        return BartForConditionalGeneration(config)
+        return inputs.random_bart(self.width, self.layers, self.vocabulary)
 
     def extractor(self, **changes: Any) -> ExtractorGenerator:
         """Return an extractor-generator with the network, on the CPU."""

@@ -108,6 +108,11 @@ def keyphrases() -> list[Any]:
 def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
     """Return a BART with random weights: the size of BART-base, or ``small`` (width 256, three layers each)."""
     width, layers = {"base": (768, 6), "small": (256, 3)}[size]
+    return random_bart(width, layers, vocabulary, init_std=0.06 if size == "small" else 0.02)
+
+
+def random_bart(width: int, layers: int, vocabulary: int, *, init_std: float = 0.02) -> BartForConditionalGeneration:
+    """Return a BART with random weights, the same ones in every call, and so many layers in encoder and decoder."""
     torch.manual_seed(0)
     config = BartConfig(
         vocab_size=vocabulary,
@@ -116,13 +121,13 @@ def bart(size: str, *, vocabulary: int = 50265) -> BartForConditionalGeneration:
         decoder_layers=layers,
         encoder_ffn_dim=4 * width,
         decoder_ffn_dim=4 * width,
-        encoder_attention_heads=width // 64,
-        decoder_attention_heads=width // 64,
+        encoder_attention_heads=max(1, width // 64),
+        decoder_attention_heads=max(1, width // 64),
         max_position_embeddings=1024,
         dropout=0.1,
         attention_dropout=0.1,
         activation_dropout=0.1,
-        init_std=0.06 if size == "small" else 0.02,
+        init_std=init_std,
     )
     return BartForConditionalGeneration(config)
 
