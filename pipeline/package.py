@@ -45,6 +45,7 @@ def main() -> None:
             mining=params.mining,
             generation=params.generation,
             retrieval=params.retrieval,
+            scoring=params.scoring,
             windows=params.windows,
             selection=params.selection,
             memory=fingerprint,

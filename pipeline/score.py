@@ -15,6 +15,7 @@ def main(seed: str, set_name: str) -> None:
                 extractor=stage.entry.path("models/extractor").resolve(),
                 reranker=stage.entry.path("models/reranker").resolve(),
                 overlap=stage.params.windows.overlap,
+                scoring=stage.params.scoring,
                 batch_size=stage.all_params.execution.scoring_batch,
             ),
             [stage.entry.source(name) for name in ("documents", "candidates", "generations", "neighbours")],

@@ -235,6 +235,12 @@ class RerankerParams(Optimisation, RerankerSettings):
     positives: Literal["generated", "generated_and_gold"]
 
 
+class Scoring(Section):
+    """How both networks compute scores: ``precision`` is that of matrix products; on a CPU tf32 is float32."""
+
+    precision: Literal["float32", "tf32", "bfloat16"]
+
+
 class Windows(Section):
     """Documents longer than a model: windows that share ``overlap`` tokens; null truncates them, as the paper does."""
 
@@ -317,6 +323,7 @@ class Params(Section):
     generation: Generation
     retrieval: Retrieval
     reranker: RerankerParams
+    scoring: Scoring
     windows: Windows
     selection: Selection
     baselines: list[Literal["tfidf", "yake", "keybert", "textrank"]]

@@ -1,6 +1,8 @@
 """Pretrained networks by name: a hub id, a local folder, or the packaged ``minilm``."""
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from transformers import (
 
 from simckp.errors import SimCKPError
 from simckp.networks.tokenization import SEPARATOR
-from simckp.params import Generation
+from simckp.params import Generation, Scoring
 from simckp.text import DIGIT
 
 PACKAGED = "minilm"
@@ -221,3 +223,16 @@ def load_heads(folder: Path, heads: nn.Module) -> None:
 def best_device() -> torch.device:
     """Return the CUDA device if there is one, otherwise the CPU."""
     return torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
+
+
+@contextmanager
+def computed_in(settings: Scoring, device: torch.device) -> Iterator[None]:
+    """Compute in a precision: matrix products in bfloat16, or on a GPU in TF32 (float32 with ten bits of mantissa)."""
+    before = torch.get_float32_matmul_precision()
+    if settings.precision == "tf32" and device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        with torch.autocast(device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)

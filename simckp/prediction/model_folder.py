@@ -10,7 +10,7 @@ from pydantic import model_validator
 from simckp.data.records import KINDS, Threshold
 from simckp.errors import SimCKPError
 from simckp.networks.settings import write_settings
-from simckp.params import Generation, Mining, Retrieval, Section, Selection, Tagger, Windows
+from simckp.params import Generation, Mining, Retrieval, Scoring, Section, Selection, Tagger, Windows
 from simckp.thresholds.calibration import of_method
 
 EXTRACTOR, RERANKER, MEMORY = "extractor", "reranker", "memory"
@@ -29,6 +29,7 @@ class PredictorSettings(Section):
     mining: Mining
     generation: Generation
     retrieval: Retrieval
+    scoring: Scoring = Scoring(precision="float32")  # that of earlier versions
     windows: Windows
     selection: Selection
     memory: str | None = None

@@ -97,7 +97,8 @@ class KeyphrasePredictor:
         self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
         try:
             with transformers_quiet():
-                self._networks = Networks.load(folder / EXTRACTOR, folder / RERANKER if "absent" in kinds else None)
+                reranker = folder / RERANKER if "absent" in kinds else None
+                self._networks = Networks.load(folder / EXTRACTOR, reranker, self.settings.scoring)
         except (OSError, SafetensorError) as error:
             reason = str(error).splitlines() or [type(error).__name__]
             raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error

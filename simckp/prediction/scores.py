@@ -12,9 +12,10 @@ from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import load_extractor
 from simckp.extraction.scoring import Prepared as PreparedPresent
 from simckp.extraction.scoring import prepare_present, score_present
-from simckp.networks.backbones import best_device
+from simckp.networks.backbones import best_device, computed_in
 from simckp.networks.batches import SCORING_BATCH
 from simckp.networks.tokenization import Tokenizer
+from simckp.params import Scoring
 from simckp.retrieval.fusion import fused
 from simckp.runtime.helpers import Helpers
 from simckp.text import StemmedText, candidate_key, split_by_presence, stems
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Document, Mined, Generated]
 _PREPARED_ROWS = 200
+_FULL = Scoring(precision="float32")
 
 
 class Networks(NamedTuple):
@@ -37,9 +39,10 @@ class Networks(NamedTuple):
     extractor: ExtractorGenerator
     reranker: Optional["Reranker"]
     vectors: Optional["PhraseVectors"] = None
+    scoring: Scoring = _FULL
 
     @classmethod
-    def load(cls, extractor: Path, reranker: Path | None) -> "Networks":
+    def load(cls, extractor: Path, reranker: Path | None, scoring: Scoring = _FULL) -> "Networks":
         """Return the networks of two folders, on the GPU if there is one; ``reranker`` may be None.
 
         Raises:
@@ -48,15 +51,15 @@ class Networks(NamedTuple):
         device = best_device()
         first = load_extractor(extractor).to(device)
         if reranker is None:
-            return cls(first, None)
+            return cls(first, None, scoring=scoring)
         from simckp.reranking.reranker import load_reranker
         from simckp.reranking.scoring import PhraseVectors
 
         second = load_reranker(reranker)
         if second is None:
-            return cls(first, None)
+            return cls(first, None, scoring=scoring)
         second = second.to(device)
-        return cls(first, second, PhraseVectors(second))
+        return cls(first, second, PhraseVectors(second), scoring)
 
     def preparation(self, *, overlap: int | None) -> "Preparation":
         """Return what prepares rows for :meth:`score_prepared`; see there."""
@@ -97,7 +100,8 @@ class Networks(NamedTuple):
             )
         else:
             absent = (beam_scores(*row, kind="absent") for row in work.rows)
-        return list(zip(present, absent, strict=True))
+        with computed_in(self.scoring, next(self.extractor.parameters()).device):
+            return list(zip(present, absent, strict=True))
 
 
 class Prepared(NamedTuple):
@@ -133,12 +137,14 @@ class Preparation:
 
 
 @lru_cache(maxsize=1)
-def _loaded(extractor: Path, reranker: Path, overlap: int | None) -> tuple[Networks, Helpers[Prepared], int | None]:
+def _loaded(
+    extractor: Path, reranker: Path, overlap: int | None, scoring: Scoring
+) -> tuple[Networks, Helpers[Prepared], int | None]:
     """Cache the networks of a worker process and its helpers, so that they are loaded once for all pieces.
 
     The last value is the number of rows that a helper prepares at once; None for all, without helpers.
     """
-    networks, count = Networks.load(extractor, reranker), helpers_of_each_gpu()
+    networks, count = Networks.load(extractor, reranker, scoring), helpers_of_each_gpu()
     helpers = Helpers(networks.preparation(overlap=overlap).of_sources, count)
     return networks, helpers, _PREPARED_ROWS if count else None
 
@@ -149,6 +155,7 @@ def score_documents(
     extractor: Path,
     reranker: Path,
     overlap: int | None,
+    scoring: Scoring = _FULL,
     batch_size: int = SCORING_BATCH,
 ) -> list[Scored]:
     """Return the rows of the ``scores`` data set, two per document, from the networks in two folders.
@@ -156,7 +163,7 @@ def score_documents(
     The rows are documents with their candidates, and the phrases of their beams and of their neighbours. While a GPU
     scores some, helpers prepare the next ones. See :meth:`Networks.score`.
     """
-    networks, helpers, size = _loaded(extractor, reranker, overlap)
+    networks, helpers, size = _loaded(extractor, reranker, overlap, scoring)
     parts = helpers.map(batched_rows(rows, size or max(1, len(rows))))
     return [row for part in parts for pair in networks.score_prepared(part, batch_size=batch_size) for row in pair]
 

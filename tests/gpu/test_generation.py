@@ -9,6 +9,7 @@ import torch
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
 from simckp.generation.overgenerate import Overgenerator
+from simckp.params import Scoring
 from simckp.prediction import scores
 from simckp.reranking.reranker import new_reranker
 from simckp.reranking.scoring import score_absent
@@ -147,6 +148,7 @@ def test_helpers_prepare_what_the_gpu_scores(
         for document, mined in pairs
     ]
     folders: dict[str, Any] = {"extractor": tmp_path / "extractor", "reranker": tmp_path / "reranker", "overlap": 4}
+    folders["scoring"] = Scoring(precision="float32")
     expected = scores.score_documents(rows, **folders)
     scores._loaded.cache_clear()
     monkeypatch.setattr(scores, "_PREPARED_ROWS", 2)

@@ -1,10 +1,13 @@
 """A model folder on a pretend GPU predicts what it predicts on the CPU, and its networks are on the GPU."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from simckp.extraction.extractor import ExtractorGenerator
 from simckp.generation import overgenerate as overgeneration
 from simckp.networks.tokenization import SEPARATOR
 from simckp.prediction.predictor import KeyphrasePredictor
@@ -33,6 +36,30 @@ def test_a_predictor(tiny_bert: Path, tmp_path: Path) -> None:
         assert {(phrase["kind"], phrase["key"]): phrase["score"] for phrase in mine.phrases} == pytest.approx(
             scores, abs=1e-4
         )
+
+
+@pytest.mark.parametrize(("precision", "set_to", "tolerance"), [("tf32", "high", 1e-4), ("bfloat16", "highest", 0.02)])
+def test_precision_of_scores(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, set_to: str, tolerance: float
+) -> None:
+    folder = make_folder(tmp_path, tiny_bert)
+    expected = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top_k=40, kinds=["present"])
+    settings = json.loads((folder / "simckp.json").read_text())
+    (folder / "simckp.json").write_text(json.dumps(settings | {"scoring": {"precision": precision}}))
+    during = set()
+    encode = ExtractorGenerator.encode
+
+    def spied(model: ExtractorGenerator, *arguments: Any) -> Any:
+        during.add(torch.get_float32_matmul_precision())
+        return encode(model, *arguments)
+
+    monkeypatch.setattr(ExtractorGenerator, "encode", spied)
+    with PretendGPU():
+        found = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top_k=40, kinds=["present"])
+    assert (during, torch.get_float32_matmul_precision()) == ({set_to}, "highest")
+    for mine, reference in zip(found, expected, strict=True):
+        scores = {phrase["key"]: phrase["score"] for phrase in reference.phrases}
+        assert {phrase["key"]: phrase["score"] for phrase in mine.phrases} == pytest.approx(scores, abs=tolerance)
 
 
 def test_the_stage_that_overgenerates(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

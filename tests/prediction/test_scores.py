@@ -9,6 +9,7 @@ import torch
 from simckp.data.records import Generated, Scored, ScoredPhrase, Threshold
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
+from simckp.params import Scoring
 from simckp.prediction.scores import beam_scores, score_documents
 from simckp.reranking.reranker import BeamOrder, new_reranker
 from simckp.thresholds.calibration import same_for_all
@@ -157,6 +158,33 @@ def test_every_pair_of_methods_scores(
     assert [len(row["phrases"]) for row in found[::2]] == expected
     below_zero = [p["score"] for row in found[1::2] for p in row["phrases"]]
     assert (set(below_zero) == {-1.0}) == (reranking == "none")
+
+
+def test_a_lower_precision_gives_nearly_the_same_scores(
+    generations: Any, pairs: Any, tiny_bert: Path, tmp_path: Path
+) -> None:
+    new_extractor(str(tiny_bert), EXTRACTOR_SETTINGS, decoder_layers=1).save(tmp_path / "extractor")
+    new_reranker(str(tiny_bert), RERANKER_SETTINGS).save(tmp_path / "reranker")
+    none = {"phrases": []}
+    rows = [
+        (document, mined, made, made | none) for (document, mined), (_, made) in zip(pairs, generations, strict=True)
+    ]
+
+    def scored(precision: str) -> dict[tuple[str, str, str], float]:
+        found = score_documents(
+            rows,
+            extractor=tmp_path / "extractor",
+            reranker=tmp_path / "reranker",
+            overlap=None,
+            scoring=Scoring.model_validate({"precision": precision}),
+        )
+        return {(row["id"], row["kind"], phrase["key"]): phrase["score"] for row in found for phrase in row["phrases"]}
+
+    full, half = scored("float32"), scored("bfloat16")
+    assert {kind for _, kind, _ in full} == {"present", "absent"}
+    assert half == pytest.approx(full, abs=0.03)
+    assert half != pytest.approx(full, abs=1e-5)
+    assert scored("tf32") == full  # on a CPU
 
 
 LONG = "filler words go on and on here. " * 40 + "We apply quantum annealing to scheduling."
