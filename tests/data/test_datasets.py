@@ -130,6 +130,21 @@ def test_a_source_reads_any_range(tmp_path: Path) -> None:
         both.read(5, 7)
 
 
+def test_a_range_is_found_without_the_other_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [make_document(f"t{n}", [], identifier=str(n)) for n in range(20)]
+    datasets.write_dataset(tmp_path / "a", rows, name="documents", shard_rows=2)
+    opened: list[str] = []
+    read = datasets.pq.read_metadata
+    monkeypatch.setattr(datasets.pq, "read_metadata", lambda path: opened.append(path.name) or read(path))
+    source = datasets.AlignedDatasets((Dataset(tmp_path / "a", "documents"),))
+    assert source.read(13, 17) == rows[13:17]
+    assert opened == ["part-00000.parquet"]
+    datasets.write_shard(tmp_path / "a/part-00007.parquet", rows[14:15], name="documents")
+    assert source.read(12, 14) == rows[12:14]
+    with pytest.raises(InputError, match=r"part-00007.parquet: .*it has 1 rows, the first shard has 2"):
+        source.read(13, 17)
+
+
 def test_lists_are_counted_without_making_rows(tmp_path: Path) -> None:
     rows = [make_document("t", ["a"] * n, identifier=str(n)) for n in range(5)]
     datasets.write_dataset(tmp_path, rows, name="documents", shard_rows=2)
