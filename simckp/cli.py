@@ -40,6 +40,7 @@ app.add_typer(data.app, name="data")
 
 _LOCAL = "127.0.0.1"
 _FORMATS_OUT = (".jsonl", ".csv", ".parquet")
+_SUMMARIES = (".html", ".csv")
 _NEVER_WRAPPED = 10_000
 _EVALUATED, _CONFIDENCE = "evaluated", 0.95
 
@@ -54,9 +55,9 @@ def predict(
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
-    top_k: Annotated[int | None, typer.Option(min=0, help="Maximum number of each kind.")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(callback=finite, help="Replaces the calibrated thresholds.")
+    top: Annotated[int | None, typer.Option(min=0, help="The best so many of both kinds together.")] = None,
+    min_probability: Annotated[
+        float | None, typer.Option(min=0, max=1, help="All that are at least so probable.")
     ] = None,
     present_only: Annotated[bool, typer.Option(help="Predict no absent keyphrases; much faster.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents per batch.")] = 16,
@@ -75,7 +76,7 @@ def predict(
     check_output(output, corpus_files(source, chosen=format))
     folder = find_model(model)
     kinds: Sequence[Kind] = ("present",) if present_only else KINDS
-    options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
+    options: dict[str, Any] = {"top": top, "min_probability": min_probability, "kinds": kinds}
     quiet_transformers()
 
     # The model is loaded when the output is open, so that no time is lost on one that cannot be written.
@@ -170,6 +171,38 @@ def explain(
     record = {"title": raw.title, "abstract": raw.abstract}
     for line in explain_document(predictor, record, phrases=phrase or [], most=most):
         typer.echo(line)
+
+
+@app.command()
+def summarize(
+    source: DocumentsPath,
+    by: Annotated[str | None, typer.Option(help="Field of the files that divides the documents: year.")] = None,
+    model: Model = DEFAULT_MODEL,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=f"Output file: {', '.join(_SUMMARIES)}.")
+    ] = None,
+    format: Format = None,  # noqa: A002
+    field: Fields = None,
+    encoding: Encoding = "utf-8",
+    most: Annotated[int, typer.Option(min=1, help="Number of keyphrases and pairs shown.")] = 30,
+    min_probability: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Count all that are at least so probable.")
+    ] = None,
+    with_absent: Annotated[bool, typer.Option(help="Count absent keyphrases too; much slower.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Documents per batch.")] = 16,
+) -> None:
+    """Say what a collection is about: frequent keyphrases, those that set groups apart, and pairs."""
+    from simckp.commands.summary import summary_of, write_summary
+
+    if output is not None and output.suffix not in _SUMMARIES:
+        raise typer.BadParameter(f"{output}: expected one of {', '.join(_SUMMARIES)}", param_hint="--output")
+    raws = identified(given_documents(source, format, field, encoding))
+    check_output(output, corpus_files(source, chosen=format))
+    quiet_transformers()
+    kinds: Sequence[Kind] = KINDS if with_absent else ("present",)
+    options: dict[str, Any] = {"min_probability": min_probability, "batch_size": batch_size}
+    summary = summary_of(raws, model=model, by=by, kinds=kinds, most=most, **options)
+    write_summary(summary, output, title=source.name if source.name != "-" else "Documents", by=by)
 
 
 @app.command()

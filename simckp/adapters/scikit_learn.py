@@ -24,8 +24,8 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     Args:
         model: A model folder, or a hub id.
         value: Entries of the matrix: ``score`` for the keyphrase's score, ``binary`` for 1.
-        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`.
-        threshold: See the same method.
+        top: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`.
+        min_probability: See the same method.
         kinds: See the same method.
         batch_size: See the same method.
 
@@ -39,15 +39,15 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         model: str = DEFAULT_MODEL,
         *,
         value: Value = "score",
-        top_k: int | None = None,
-        threshold: float | None = None,
+        top: int | None = None,
+        min_probability: float | None = None,
         kinds: Sequence[Kind] = KINDS,
         batch_size: int = 16,
     ) -> None:
         self.model = model
         self.value = value
-        self.top_k = top_k
-        self.threshold = threshold
+        self.top = top
+        self.min_probability = min_probability
         self.kinds = kinds
         self.batch_size = batch_size
 
@@ -97,8 +97,8 @@ class KeyphraseVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         predicted = _load(self.model)(
             documents,
             batch_size=self.batch_size,
-            top_k=self.top_k,
-            threshold=self.threshold,
+            top=self.top,
+            min_probability=self.min_probability,
             kinds=self.kinds,
         )
         return [{p["key"]: (p["surface"], p["score"]) for p in keyphrases.phrases} for keyphrases in predicted]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # spaCy imports this module to list its factories; that must 
     from simckp.prediction.predictor import KeyphrasePredictor, Keyphrases
 
 NAME = "simckp"
-DEFAULTS = {"model": DEFAULT_MODEL, "top_k": None, "threshold": None, "kinds": list(KINDS)}
+DEFAULTS = {"model": DEFAULT_MODEL, "top": None, "min_probability": None, "kinds": list(KINDS)}
 
 
 class KeyphraseComponent:
@@ -25,16 +25,16 @@ class KeyphraseComponent:
 
     Args:
         predictor: Predicts the keyphrases.
-        top_k: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`.
-        threshold: See the same method.
+        top: See :meth:`~simckp.prediction.predictor.KeyphrasePredictor.__call__`.
+        min_probability: See the same method.
         kinds: See the same method.
     """
 
     def __init__(
-        self, predictor: "KeyphrasePredictor", *, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
+        self, predictor: "KeyphrasePredictor", *, top: int | None, min_probability: float | None, kinds: Sequence[Kind]
     ) -> None:
         self._predictor = predictor
-        self._options: dict[str, Any] = {"top_k": top_k, "threshold": threshold, "kinds": kinds}
+        self._options: dict[str, Any] = {"top": top, "min_probability": min_probability, "kinds": kinds}
         if not Doc.has_extension("keyphrases"):
             Doc.set_extension("keyphrases", default=[])
 
@@ -52,13 +52,13 @@ class KeyphraseComponent:
 
 @Language.factory(NAME, default_config=DEFAULTS, assigns=["doc._.keyphrases", "doc.spans"])  # type: ignore[untyped-decorator]
 def make_component(
-    nlp: Language, name: str, model: str, top_k: int | None, threshold: float | None, kinds: list[Kind]
+    nlp: Language, name: str, model: str, top: int | None, min_probability: float | None, kinds: list[Kind]
 ) -> KeyphraseComponent:
     """Return the component with a model from a folder or from the hub."""
     from simckp.prediction.predictor import KeyphrasePredictor
 
     predictor = KeyphrasePredictor.from_pretrained(model)
-    return KeyphraseComponent(predictor, top_k=top_k, threshold=threshold, kinds=kinds)
+    return KeyphraseComponent(predictor, top=top, min_probability=min_probability, kinds=kinds)
 
 
 def _set(doc: Doc, keyphrases: "Keyphrases") -> Doc:

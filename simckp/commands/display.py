@@ -15,12 +15,13 @@ def show_keyphrases(predicted: Iterable[tuple[str, Any]]) -> None:
     console = Console()
     for name, keyphrases in predicted:
         table = Table(title=escape(name), title_justify="left")
-        for column in ("keyphrase", "kind", "score", "occurrences"):
-            table.add_column(column, justify="left" if column in ("keyphrase", "kind") else "right")
+        for column in ("keyphrase", "kind", "score", "occurrences", "variants"):
+            table.add_column(column, justify="right" if column in ("score", "occurrences") else "left")
         for phrase in keyphrases.phrases:
             colour, times = "green" if phrase["kind"] == "present" else "magenta", len(phrase["spans"])
             shown = f"[{colour}]{escape(phrase['surface'])}[/]"
-            table.add_row(shown, phrase["kind"], f"{phrase['score']:.3f}", str(times or ""))
+            variants = escape(", ".join(phrase["variants"]))
+            table.add_row(shown, phrase["kind"], f"{phrase['score']:.2f}", str(times or ""), variants)
         console.print(table)
         for warning in keyphrases.warnings:
             console.print(f"[yellow]{escape(warning)}[/]")

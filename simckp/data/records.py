@@ -176,6 +176,26 @@ class Predicted(TypedDict):
     warnings: list[str]
 
 
+class Keyphrase(PredictedPhrase):
+    """One keyphrase as people are shown it.
+
+    ``score`` is its probability; if none is known, the similarity. ``spans`` are those of all spellings, ``variants``
+    the other ones.
+    """
+
+    similarity: float
+    variants: list[str]
+
+
+class ShownKeyphrases(TypedDict):
+    """The keyphrases of a document as people are shown them."""
+
+    id: str
+    phrases: list[Keyphrase]
+    truncated: bool
+    warnings: list[str]
+
+
 class DocumentMetrics(TypedDict):
     """The metrics of one document under one profile and kind; ``counted``: the averages include the document."""
 
@@ -228,6 +248,7 @@ ROWS: dict[str, type] = {
     "scores": Scored,
     "thresholds": Threshold,
     "predictions": Predicted,
+    "keyphrases": ShownKeyphrases,
     "document_metrics": DocumentMetrics,
 }
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

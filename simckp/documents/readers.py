@@ -51,7 +51,7 @@ class RawDocument:
     """One record as it is in a file.
 
     ``keyphrases`` is None if the record has none; otherwise it is the list or the single string from the file. A string
-    is split only after cleaning, since an entity such as ``&amp;`` contains a semicolon.
+    is split only after cleaning, since an entity such as ``&amp;`` contains a semicolon. ``record`` has all fields.
     """
 
     file: Path
@@ -60,6 +60,7 @@ class RawDocument:
     title: str
     abstract: str
     keyphrases: list[Any] | str | None
+    record: Record = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,6 +178,7 @@ def _document(record: Record, path: Path, row: int, names: Mapping[str, tuple[st
         title=title,
         abstract=abstract,
         keyphrases=_keyphrases(record, names["keyphrases"], path, row, kind),
+        record=record,
     )
 
 

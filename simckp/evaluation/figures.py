@@ -10,6 +10,7 @@ import pandas as pd
 
 DOCUMENT, KEYPHRASE, CANDIDATE = "document", "keyphrase", "candidate"
 _SIZE_INCHES, _SQUARES_INCHES = (5.2, 2.6), (8.0, 3.8)
+_TEXT_POINTS = 8.0
 _LOSSES = ("loss", "mle", "extraction")
 _VALIDATION = (
     ("eval_f1_at_m", "F1@M at the threshold"),
@@ -53,7 +54,7 @@ def training_curve(history: pd.DataFrame, *, title: str) -> Curve:
     Returns:
         The figure; the same frame gives the same bytes.
     """
-    with _drawing(title) as (figure, sink):
+    with drawing(title) as (figure, sink):
         loss_axes, f1_axes = figure.subplots(1, 2)
         for name in _LOSSES:
             _plot(loss_axes, history, name, name)
@@ -78,7 +79,7 @@ def variant_figure(curve: pd.DataFrame, *, title: str, label: str, logarithmic: 
         logarithmic: Whether their axis is logarithmic.
     """
     axis = curve.columns[0]
-    with _drawing(title) as (figure, sink):
+    with drawing(title) as (figure, sink):
         both = figure.subplots(1, 2)
         for axes, (column, name) in zip(both, _MEASURES.items(), strict=True):
             for set_name, of_set in curve.sort_values(axis).groupby("set", sort=False):
@@ -97,7 +98,7 @@ def variant_figure(curve: pd.DataFrame, *, title: str, label: str, logarithmic: 
 
 def space_figure(points: Sequence[Point], *, title: str) -> Curve:
     """Draw the t-SNE of one document in both spaces (the paper's Figure 4); keyphrases are labelled with their text."""
-    with _drawing(title, size=_SQUARES_INCHES) as (figure, sink):
+    with drawing(title, size=_SQUARES_INCHES) as (figure, sink):
         for axes, space in zip(figure.subplots(1, 2), ("extractor", "reranker"), strict=True):
             for role, style in _POINTS.items():
                 chosen = [point for point in points if (point.space, point.role) == (space, role)]
@@ -117,7 +118,9 @@ class _Sink:
 
 
 @contextmanager
-def _drawing(title: str, *, size: tuple[float, float] = _SIZE_INCHES) -> Iterator[tuple[Any, _Sink]]:
+def drawing(
+    title: str, *, size: tuple[float, float] = _SIZE_INCHES, points: float = _TEXT_POINTS
+) -> Iterator[tuple[Any, _Sink]]:
     """Yield an empty figure; after the block, the sink holds its ``<svg>``. The same drawing gives the same bytes."""
     # matplotlib's object-oriented interface needs no global state and no display.
     from matplotlib import rc_context
@@ -125,7 +128,7 @@ def _drawing(title: str, *, size: tuple[float, float] = _SIZE_INCHES) -> Iterato
     from matplotlib.figure import Figure
 
     sink = _Sink()
-    with rc_context({"svg.hashsalt": title, "font.size": 8.0}):
+    with rc_context({"svg.hashsalt": title, "font.size": points}):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(figure)
         yield figure, sink

@@ -104,10 +104,9 @@ def render_html(
     profile: str,
     facts: dict[str, Any],
 ) -> str:
-    """Return the page; ``tables`` are by title. All text is escaped, and the page loads nothing from elsewhere."""
-    source = (resources.files("simckp.evaluation") / "report.html.jinja").read_text(encoding="utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
-    return template.render(
+    """Return the page; ``tables`` are by title."""
+    return rendered(
+        (resources.files("simckp.evaluation") / "report.html.jinja").read_text(encoding="utf-8"),
         tables={title: html_table(table) for title, table in tables.items()},
         curves=curves,
         pictures=pictures,
@@ -115,6 +114,13 @@ def render_html(
         profile=PROFILES[profile],
         facts=facts,
     )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a page from the text of a template; all values are escaped, and the page loads nothing from elsewhere."""
+    style = (resources.files("simckp.evaluation") / "page.css").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(style=style, **values)
 
 
 def render_markdown(tables: Mapping[str, pd.DataFrame], *, profile: str) -> str:

@@ -11,7 +11,7 @@ from simckp.data.records import KINDS, Threshold
 from simckp.errors import SimCKPError
 from simckp.networks.settings import write_settings
 from simckp.params import Generation, Mining, Retrieval, Scoring, Section, Selection, Tagger, Windows
-from simckp.thresholds.calibration import of_method
+from simckp.thresholds.calibration import ADAPTIVE, of_method
 
 EXTRACTOR, RERANKER, MEMORY = "extractor", "reranker", "memory"
 EVIDENCE, STATISTICS = "evidence.json", "phrases.safetensors"
@@ -51,6 +51,15 @@ def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: 
     folder.mkdir(parents=True, exist_ok=True)
     write_settings(folder / SETTINGS, settings)
     (folder / THRESHOLDS).write_text(json.dumps(list(thresholds), indent=1) + "\n", encoding="utf-8")
+
+
+def read_calibrations(path: Path) -> dict[str, Threshold]:
+    """Return the adaptive thresholds of the file by kind, without those that were calibrated on nothing.
+
+    They know how probable a score makes a phrase. See :func:`read_thresholds` for the file, which was checked by it.
+    """
+    rows = of_method(json.loads(path.read_text(encoding="utf-8")), ADAPTIVE)
+    return {kind: row for kind, row in rows.items() if row["features"]}
 
 
 def read_thresholds(path: Path, method: str) -> dict[str, Threshold]:

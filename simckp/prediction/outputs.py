@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from simckp.data import datasets
 from simckp.data.files import write_json
-from simckp.data.records import Predicted, schema
+from simckp.data.records import ShownKeyphrases, schema
 from simckp.documents.readers import RawDocument, identifier
 from simckp.errors import SimCKPError
 from simckp.prediction.predictor import Keyphrases
@@ -22,7 +22,7 @@ from simckp.prediction.predictor import Keyphrases
 NamedKeyphrases = tuple[str, Keyphrases]
 _LOG = logging.getLogger(__name__)
 _PARTS, _MADE_WITH = ".parts", "made-with.json"
-_CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "spans")
+_CSV_COLUMNS = ("id", "rank", "kind", "phrase", "score", "similarity", "spans", "variants")
 
 
 def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
@@ -32,8 +32,15 @@ def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
             "id": name,
             "text": keyphrases.text,
             "phrases": [
-                {"phrase": p["surface"], "kind": p["kind"], "score": round(p["score"], 6), "spans": p["spans"]}
-                for p in keyphrases.phrases
+                {
+                    "phrase": phrase["surface"],
+                    "kind": phrase["kind"],
+                    "score": round(phrase["score"], 6),
+                    "similarity": round(phrase["similarity"], 6),
+                    "spans": phrase["spans"],
+                    "variants": phrase["variants"],
+                }
+                for phrase in keyphrases.phrases
             ],
             "truncated": keyphrases.truncated,
             "warnings": keyphrases.warnings,
@@ -43,7 +50,7 @@ def write_jsonl(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
 
 
 def write_csv(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
-    """Write one row per keyphrase; spans are ``start-end``, separated by ``;``.
+    """Write one row per keyphrase; spans are ``start-end``, separated by ``;`` as are the variants.
 
     A document without keyphrases has one row with rank 0.
     """
@@ -52,9 +59,12 @@ def write_csv(predicted: Iterable[NamedKeyphrases], sink: IO[str]) -> None:
     for name, keyphrases in predicted:
         for rank, phrase in enumerate(keyphrases.phrases, start=1):
             spans = ";".join(f"{span['start']}-{span['end']}" for span in phrase["spans"])
-            writer.writerow([name, rank, phrase["kind"], phrase["surface"], f"{phrase['score']:.6f}", spans])
+            numbers = (f"{phrase[column]:.6f}" for column in ("score", "similarity"))
+            writer.writerow(
+                [name, rank, phrase["kind"], phrase["surface"], *numbers, spans, ";".join(phrase["variants"])]
+            )
         if not keyphrases.phrases:
-            writer.writerow([name, 0, "", "", "", ""])
+            writer.writerow([name, 0, *[""] * (len(_CSV_COLUMNS) - 2)])
         sink.flush()
 
 
@@ -67,7 +77,7 @@ def write_parquet(
     made_with: dict[str, Any],
     resume: bool,
 ) -> int:
-    """Write the ``predictions`` data set as one file.
+    """Write the ``keyphrases`` data set as one file.
 
     Finished pieces are kept in a folder next to the file until it is complete, so that a run can be resumed. If there
     are some when the run fails, the log says where they are.
@@ -112,12 +122,12 @@ def _finished_pieces(
     waiting = iter(raws)
     for number, batch in enumerate(iter(lambda: list(islice(waiting, piece_rows)), [])):
         piece = parts / f"piece-{number:06d}-{_digest(batch)}.parquet"
-        if not datasets.is_whole(piece, name="predictions"):
+        if not datasets.is_whole(piece, name="keyphrases"):
             rows = [
-                Predicted(id=identifier(raw), phrases=k.phrases, truncated=k.truncated, warnings=k.warnings)
+                ShownKeyphrases(id=identifier(raw), phrases=k.phrases, truncated=k.truncated, warnings=k.warnings)
                 for raw, k in zip(batch, predict(batch), strict=True)
             ]
-            datasets.write_shard(piece, rows, name="predictions")
+            datasets.write_shard(piece, rows, name="keyphrases")
         yield piece
 
 
@@ -125,7 +135,7 @@ def _join(pieces: Iterable[Path], target: Path) -> int:
     partial = target.with_name(f".{target.name}.partial")
     count = 0
     try:
-        with pq.ParquetWriter(partial, schema("predictions"), compression="zstd", write_page_checksum=True) as writer:
+        with pq.ParquetWriter(partial, schema("keyphrases"), compression="zstd", write_page_checksum=True) as writer:
             for piece in pieces:
                 table = pq.read_table(piece)
                 writer.write_table(table)

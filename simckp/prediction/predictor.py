@@ -1,10 +1,9 @@
 """Predict keyphrases of texts with a trained model, which is one folder."""
 
 import logging
-import math
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from numbers import Integral, Real
@@ -21,9 +20,8 @@ from simckp.data.records import (
     NEIGHBOURS,
     Document,
     Generated,
+    Keyphrase,
     Kind,
-    Predicted,
-    PredictedPhrase,
     Scored,
     Tagged,
 )
@@ -40,16 +38,15 @@ from simckp.prediction.model_folder import (
     STATISTICS,
     THRESHOLDS,
     PredictorSettings,
+    read_calibrations,
     read_thresholds,
 )
 from simckp.prediction.model_source import find_model
 from simckp.prediction.scores import Networks
+from simckp.prediction.selection import DocumentRanking, Wish, choose, rank
 from simckp.prediction.texts import Text, as_document, as_texts, given_text, warn_of_paths
-from simckp.prediction.word_forms import by_word_form
 from simckp.retrieval.fusion import fused
 from simckp.runtime.quiet import transformers_quiet
-from simckp.thresholds.calibration import same_for_all
-from simckp.thresholds.keyphrases import predict
 
 if TYPE_CHECKING:
     from simckp.evidence.evidence import Evidence
@@ -65,19 +62,24 @@ class Keyphrases:
 
     Attributes:
         text: The text that the spans refer to: the input text itself, or ``title. abstract`` of a record.
-        phrases: Present before absent keyphrases, each kind best first; spans are code points, ``[start, end)``.
+        phrases: Present before absent keyphrases, each kind best first; spans are code points, ``[start, end)``. The
+            score is the probability that a phrase is a keyphrase, calibrated on the validation documents; of a kind of
+            which these had nothing to learn from, it is the similarity.
         truncated: Whether the end of the text was not read.
         warnings: Why there are no keyphrases, or what was not read.
     """
 
     text: str
-    phrases: list[PredictedPhrase]
+    phrases: list[Keyphrase]
     truncated: bool
     warnings: list[str]
 
 
 class KeyphrasePredictor:
-    """Predicts keyphrases of texts: the same ones as the pipeline predicts with the same networks.
+    """Predicts keyphrases of texts.
+
+    Scores are those of the pipeline with the same networks. What is shown of them is likely to be a keyphrase, while
+    the pipeline's predictions follow the rule by which the method is scored (:mod:`simckp.prediction.selection`).
 
     Args:
         folder: A model folder: networks as safetensors, everything else as JSON; nothing in it is executed.
@@ -95,6 +97,7 @@ class KeyphrasePredictor:
             raise SimCKPError(f"kinds={kinds!r}: expected some of {list(KINDS)}")
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
         self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
+        self.calibrations = read_calibrations(folder / THRESHOLDS)
         try:
             with transformers_quiet():
                 reranker = folder / RERANKER if "absent" in kinds else None
@@ -181,8 +184,8 @@ class KeyphrasePredictor:
         texts: Iterable[Text],
         *,
         batch_size: int = _BATCH,
-        top_k: int | None = None,
-        threshold: float | None = None,
+        top: int | None = None,
+        min_probability: float | None = None,
         kinds: Sequence[Kind] | None = None,
     ) -> Any:
         """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, or an iterator for an iterator.
@@ -192,63 +195,75 @@ class KeyphrasePredictor:
                 or record, its :class:`Keyphrases` are returned. A string is always a text: the name of a file is not
                 opened (there is a warning); the command ``simckp predict`` reads files.
             batch_size: Number of texts per batch; it affects only speed and memory.
-            top_k: Maximum number of keyphrases of each kind. Without ``threshold``, the best ``top_k`` are predicted,
-                whatever their scores.
-            threshold: Replaces the calibrated thresholds and the best-five rule: phrases that score above it are
-                predicted.
+            top: Maximum number of keyphrases of both kinds together; without ``min_probability``, the best ``top`` are
+                given, however improbable they are. By default, the number with the highest expected F1, none of them
+                improbable.
+            min_probability: All phrases that are at least so probable are given, from 0 to 1.
             kinds: ``present``, ``absent`` or both; by default all that were loaded. Without ``absent``, the slow
                 generation is skipped.
 
         Raises:
             SimCKPError: An option is not valid, or one of ``texts`` is neither a text nor a record with texts.
         """
-        kinds = self._wanted(kinds, batch_size=batch_size, top_k=top_k, threshold=threshold)
+        wish = self.wish(top=top, min_probability=min_probability, kinds=kinds, batch_size=batch_size)
         alone = isinstance(texts, str | Mapping)
         several = as_texts([texts] if alone else texts)
-        stream = self._stream(several, batch_size, top_k, threshold, kinds)
+        stream = self._stream(several, batch_size, wish)
         if alone:
             return next(stream)
         return stream if isinstance(texts, Iterator) else list(stream)
 
-    def _wanted(
+    def predict_frame(self, frame: Any, *, text: str | Sequence[str], **options: Any) -> Any:
+        """Return the keyphrases of a pandas frame's documents, one row each.
+
+        See :func:`simckp.prediction.frames.keyphrase_frame` for the columns and errors.
+
+        Args:
+            frame: One document per row.
+            text: The column of the texts, or the two of titles and abstracts.
+            options: As for :meth:`__call__`.
+        """
+        from simckp.prediction.frames import keyphrase_frame
+
+        return keyphrase_frame(frame, text, partial(self, **options))
+
+    def wish(
         self,
-        kinds: Sequence[Kind] | None,
         *,
+        top: int | None = None,
+        min_probability: float | None = None,
+        kinds: Collection[Kind] | None = None,
         batch_size: int = 1,
-        top_k: int | None = None,
-        threshold: float | None = None,
-    ) -> Sequence[Kind]:
-        """Return the wanted kinds, by default all that were loaded, after a check of the options."""
+    ) -> Wish:
+        """Return the options of :meth:`__call__` after a check; ``kinds`` are by default all that were loaded.
+
+        Raises:
+            SimCKPError: An option is not valid.
+        """
         wanted = self.kinds if kinds is None else kinds
         if not (
             _is_count(batch_size, 1)
-            and (top_k is None or _is_count(top_k, 0))
-            and (threshold is None or _is_finite(threshold))
+            and (top is None or _is_count(top, 0))
+            and (min_probability is None or _is_share(min_probability))
             and _are_kinds(wanted, self.kinds)
         ):
-            values = f"batch_size={batch_size!r}, top_k={top_k!r}, threshold={threshold!r}, kinds={wanted!r}"
+            values = f"batch_size={batch_size!r}, top={top!r}, min_probability={min_probability!r}, kinds={wanted!r}"
             raise SimCKPError(f"{values}: {_POSSIBLE} {' and '.join(self.kinds)}")
-        return wanted
+        return Wish(tuple(wanted), top, min_probability)
 
-    def _stream(
-        self, texts: Iterator[Text], batch_size: int, top_k: int | None, threshold: float | None, kinds: Sequence[Kind]
-    ) -> Iterator[Keyphrases]:
+    def _stream(self, texts: Iterator[Text], batch_size: int, wish: Wish) -> Iterator[Keyphrases]:
         numbered = enumerate(texts)
         while batch := list(islice(numbered, batch_size)):
             warn_of_paths(text for _, text in batch)
             documents = [as_document(text, number) for number, text in batch]
-            pairs = self.score(documents, kinds=kinds)
-            chosen = self.choose(documents, pairs, top_k=top_k, threshold=threshold, kinds=kinds)
-            for (_, text), document, predicted in zip(batch, documents, chosen, strict=True):
-                whole = given_text(text, document)
-                warnings = [*predicted["warnings"], *language_warnings(document["text"])]
-                yield Keyphrases(whole, predicted["phrases"], predicted["truncated"], warnings)
+            for (_, text), ranking in zip(batch, self.rank(documents, kinds=wish.kinds), strict=True):
+                yield replace(self.choose(ranking, wish), text=given_text(text, ranking.document))
 
     def tag(self, documents: list[Document]) -> list[Tagged]:
         """Return the words and tags of each document."""
         return tagged_documents(documents, self._tagger)
 
-    def score(self, documents: list[Document], *, kinds: Sequence[Kind] | None = None) -> list[tuple[Scored, Scored]]:
+    def score(self, documents: list[Document], *, kinds: Collection[Kind] | None = None) -> list[tuple[Scored, Scored]]:
         """Return all scored candidates of each document, present and absent.
 
         Generation is skipped if ``kinds`` lacks ``absent``, unless the model predicts present keyphrases by generation.
@@ -256,12 +271,35 @@ class KeyphrasePredictor:
         Raises:
             SimCKPError: ``kinds`` has one that was not loaded.
         """
-        rows = self._similarities(documents, self._wanted(kinds))
+        return [pair for pair, _ in self._scored(documents, kinds)]
+
+    def rank(self, documents: list[Document], *, kinds: Collection[Kind] | None = None) -> list[DocumentRanking]:
+        """Return all phrases of each document as people are shown them, best first; ``kinds`` as for :meth:`score`."""
+        return [
+            rank(document, pair, similarities, self.calibrations)
+            for document, (pair, similarities) in zip(documents, self._scored(documents, kinds), strict=True)
+        ]
+
+    def choose(self, ranking: DocumentRanking, wish: Wish) -> Keyphrases:
+        """Return what is shown of a document."""
+        document, truncated = ranking.document, any(scored["truncated"] for scored in ranking.pair)
+        phrases, warnings = choose(ranking, self.thresholds, self.calibrations, wish)
+        return Keyphrases(document["text"], phrases, truncated, [*warnings, *language_warnings(document["text"])])
+
+    def _scored(
+        self, documents: list[Document], kinds: Collection[Kind] | None
+    ) -> list[tuple[tuple[Scored, Scored], dict[str, dict[str, float]]]]:
+        """Return the scored phrases of each document, and their similarities by kind and key."""
+        rows = self._similarities(documents, self.wish(kinds=kinds).kinds)
+        similarities = [
+            {scored["kind"]: {phrase["key"]: phrase["score"] for phrase in scored["phrases"]} for scored in pair}
+            for _, pair, _, _ in rows
+        ]
         if self._evidence is None:
-            return [pair for _, pair, _, _ in rows]
+            return list(zip((pair for _, pair, _, _ in rows), similarities, strict=True))
         from simckp.evidence.evidence import weigh
 
-        return list(weigh(rows, *self._evidence))
+        return list(zip(weigh(rows, *self._evidence), similarities, strict=True))
 
     def contributions(self, document: Document) -> dict[Kind, dict[str, dict[str, tuple[float, float]]]]:
         """Return what speaks for each phrase of a document, by kind, key and feature; empty without evidence.
@@ -288,7 +326,7 @@ class KeyphrasePredictor:
         return said
 
     def _similarities(
-        self, documents: list[Document], kinds: Sequence[Kind]
+        self, documents: list[Document], kinds: Collection[Kind]
     ) -> list[tuple[Document, tuple[Scored, Scored], Generated, Generated]]:
         """Return each document with its scored phrases, and the phrases of its beams and of its neighbours."""
         settings = self.settings
@@ -307,31 +345,6 @@ class KeyphrasePredictor:
         pairs = self._networks.score(rows, overlap=settings.windows.overlap)
         return list(zip(documents, pairs, beams, found, strict=True))
 
-    def choose(
-        self,
-        documents: list[Document],
-        pairs: list[tuple[Scored, Scored]],
-        *,
-        top_k: int | None = None,
-        threshold: float | None = None,
-        kinds: Sequence[Kind] | None = None,
-    ) -> list[Predicted]:
-        """Return the keyphrases that are predicted from the scored phrases; see :meth:`__call__` for the options.
-
-        They are those of the pipeline, except that words which only share a stem are several keyphrases here
-        (:mod:`simckp.prediction.word_forms`).
-        """
-        minimum = self.settings.selection.minimum if top_k is None else top_k
-        thresholds = self.thresholds
-        if threshold is not None:
-            minimum, thresholds = 0, {kind: same_for_all(kind, threshold) for kind in KINDS}
-        kinds = self._wanted(kinds, top_k=top_k, threshold=threshold)
-        chosen = predict(pairs, thresholds=thresholds, minimum=minimum, most=top_k, kinds=kinds)
-        return [
-            {**row, "phrases": _shown(document["text"], row["phrases"], top_k)}
-            for document, row in zip(documents, chosen, strict=True)
-        ]
-
 
 def _read_evidence(folder: Path) -> tuple["Evidence", "PhraseStatistics"]:
     """Return what turns similarities into probabilities.
@@ -345,21 +358,17 @@ def _read_evidence(folder: Path) -> tuple["Evidence", "PhraseStatistics"]:
     return Evidence.load(folder / EVIDENCE), PhraseStatistics.load(folder / STATISTICS)
 
 
-def _shown(text: str, phrases: list[PredictedPhrase], most: int | None) -> list[PredictedPhrase]:
-    """Return the phrases with different words apart, at most so many of each kind."""
-    parts = by_word_form(text, phrases)
-    return [part for kind in KINDS for part in [one for one in parts if one["kind"] == kind][:most]]
-
-
-_POSSIBLE = "batch_size must be a whole number from 1, top_k from 0, threshold finite, kinds of what was loaded:"
+_POSSIBLE = (
+    "batch_size must be a whole number from 1, top from 0, min_probability between 0 and 1, kinds of what was loaded:"
+)
 
 
 def _is_count(value: Any, least: int) -> bool:
     return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
 
 
-def _is_finite(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+def _is_share(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and 0.0 <= float(value) <= 1.0
 
 
 def _are_kinds(kinds: Any, possible: Sequence[Kind]) -> bool:

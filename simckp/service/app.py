@@ -16,10 +16,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from simckp import __version__
 from simckp.data.files import RepeatedNameError, parse_json
-from simckp.prediction.language import language_warnings
+from simckp.data.records import KINDS
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.texts import as_document
-from simckp.prediction.word_forms import by_word_form
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
 from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
@@ -127,32 +126,28 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
         for number, request in enumerate(batch)
     ]
     answers = []
-    for request, document, pair in zip(batch, documents, predictor.score(documents, kinds=kinds), strict=True):
-        (predicted,) = predictor.choose(
-            [document], [pair], top_k=request.top_k, threshold=request.threshold, kinds=kinds
+    for request, ranking in zip(batch, predictor.rank(documents, kinds=kinds), strict=True):
+        given = predictor.choose(
+            ranking, predictor.wish(top=request.top, min_probability=request.min_probability, kinds=kinds)
         )
-        chosen = {(phrase["kind"], phrase["surface"]) for phrase in predicted["phrases"]}
         phrases = [
             PhraseOut(
-                phrase=phrase["surface"],
-                kind=scored["kind"],
-                score=round(phrase["score"], 6),
-                spans=[SpanOut(**span) for span in phrase["spans"]],
-                chosen=(scored["kind"], phrase["surface"]) in chosen,
+                phrase=one.phrase["surface"],
+                kind=kind,
+                score=round(one.phrase["score"], 6),
+                similarity=round(one.phrase["similarity"], 6),
+                spans=[SpanOut(**span) for span in one.phrase["spans"]],
+                variants=one.phrase["variants"],
+                part_of=one.part_of,
+                chosen=one.phrase in given.phrases,
             )
-            for scored in pair
-            if scored["kind"] in kinds
-            for phrase in by_word_form(document["text"], scored["phrases"])
-            if request.every_score or (scored["kind"], phrase["surface"]) in chosen
+            for kind in KINDS
+            if kind in kinds
+            for one in ranking.phrases[kind]
+            if request.every_score or one.phrase in given.phrases
         ]
-        answers.append(
-            Answer(
-                text=document["text"] if request.text is None else request.text,
-                phrases=phrases,
-                truncated=predicted["truncated"],
-                warnings=[*predicted["warnings"], *language_warnings(document["text"])],
-            )
-        )
+        text = given.text if request.text is None else request.text
+        answers.append(Answer(text=text, phrases=phrases, truncated=given.truncated, warnings=given.warnings))
     return answers
 
 

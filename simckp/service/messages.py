@@ -20,12 +20,10 @@ class Request(BaseModel):
     )
     title: str = Field(default="", max_length=LONGEST_TEXT)
     abstract: str = Field(default="", max_length=LONGEST_TEXT)
-    top_k: int | None = Field(default=None, ge=0, le=MOST_PHRASES, description="At most that many of each kind.")
-    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
-        default=None, description="Instead of the calibrated ones."
-    )
+    top: int | None = Field(default=None, ge=0, le=MOST_PHRASES, description="The best so many of both kinds.")
+    min_probability: float | None = Field(default=None, ge=0, le=1, description="All that are at least so probable.")
     kinds: list[Kind] = Field(default=list(KINDS), min_length=1, description="Without absent ones it is much faster.")
-    every_score: bool = Field(default=False, description="Return all scored phrases, not only the chosen ones.")
+    every_score: bool = Field(default=False, description="Return all phrases, not only the chosen ones.")
 
     @model_validator(mode="after")
     def _one_document(self) -> Self:
@@ -48,9 +46,12 @@ class PhraseOut(BaseModel):
 
     phrase: str
     kind: Kind
-    score: float
+    score: float = Field(description="Probability that it is a keyphrase; if none is known, the similarity.")
+    similarity: float
     spans: list[SpanOut]
-    chosen: bool = Field(description="Whether the thresholds, or top_k, choose it.")
+    variants: list[str] = Field(description="Other spellings.")
+    part_of: str | None = Field(description="A better phrase, inside which alone it stands; it is never chosen then.")
+    chosen: bool = Field(description="Whether it is given without every_score.")
 
 
 class Answer(BaseModel):

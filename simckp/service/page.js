@@ -2,14 +2,14 @@
 // Asks the service for every scored phrase once; the slider then only filters what is here.
 const $ = (id) => document.getElementById(id);
 let answer = null;
-let threshold = null; // null: as the model chooses
+let least = null; // the least probability; null: as the model chooses
 
 $("form").addEventListener("submit", (event) => { event.preventDefault(); find(); });
 $("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); $("form").requestSubmit(); }
 });
-$("threshold").addEventListener("input", () => { threshold = Number($("threshold").value); show(); });
-$("own").addEventListener("click", () => { threshold = null; show(); });
+$("least").addEventListener("input", () => { least = Number($("least").value); show(); });
+$("own").addEventListener("click", () => { least = null; show(); });
 
 async function find() {
   $("find").disabled = true;
@@ -25,7 +25,7 @@ async function find() {
     const found = await response.json();
     if (!response.ok) throw new Error(found.detail);
     answer = found;
-    threshold = null;
+    least = null;
     scale();
     show();
     say(`Done in ${((performance.now() - begun) / 1000).toFixed(1)} s.`);
@@ -44,7 +44,7 @@ function say(text, problem = false) {
 
 function scale() {
   const scores = answer.phrases.map((phrase) => phrase.score);
-  const slider = $("threshold");
+  const slider = $("least");
   slider.disabled = scores.length === 0;
   if (scores.length === 0) return;
   slider.min = (Math.floor(Math.min(...scores) * 100) - 1) / 100;
@@ -52,17 +52,17 @@ function scale() {
   slider.step = 0.01;
 }
 
-const isGiven = (phrase) => (threshold === null ? phrase.chosen : phrase.score > threshold);
+const isGiven = (phrase) => (least === null ? phrase.chosen : phrase.part_of === null && phrase.score >= least);
 
 function show() {
   $("result").hidden = false;
   const given = answer.phrases.filter(isGiven);
   const present = given.filter((phrase) => phrase.kind === "present");
   const absent = given.filter((phrase) => phrase.kind === "absent");
-  if (threshold === null && given.length) {
-    $("threshold").value = Math.min(...given.map((phrase) => phrase.score));
+  if (least === null && given.length) {
+    $("least").value = Math.min(...given.map((phrase) => phrase.score));
   }
-  $("said").textContent = threshold === null ? "as the model chooses" : `above ${threshold.toFixed(2)}`;
+  $("said").textContent = least === null ? "as the model chooses" : `from ${least.toFixed(2)}`;
   list("present", present);
   list("absent", absent);
   $("absent-part").hidden = !$("absent").checked;
@@ -74,7 +74,9 @@ function list(kind, phrases) {
   $(`${kind}-count`).textContent = `(${phrases.length})`;
   $(`${kind}-list`).replaceChildren(...phrases.map((phrase) => {
     const item = element("li", phrase.phrase);
-    item.append(element("span", phrase.score.toFixed(3)));
+    item.append(element("span", phrase.score.toFixed(2)));
+    item.title = `similarity ${phrase.similarity.toFixed(3)}`;
+    if (phrase.variants.length) item.append(element("small", `also ${phrase.variants.join(", ")}`));
     return item;
   }));
 }

@@ -102,18 +102,17 @@ def document_threshold(threshold: Threshold, scores: Floats) -> float:
     """
     if not threshold["features"] or not len(scores):
         return threshold["value"]
-    probability = _probabilities(threshold, scores)
+    probability = probabilities(threshold, scores)[:_DEPTH]
     weight, prior = threshold["precision_weight"], threshold["gold_prior"]
     gain_GC = _expected_gain(probability, np.asarray([weight]), np.asarray([prior]), threshold["limit"])
     return threshold_after(scores, gain_GC[0])
 
 
-def _probabilities(threshold: Threshold, scores: Floats) -> Floats:
-    """Return how likely each of the best 50 candidates is right by an adaptive rule, shape (50,) or fewer."""
-    depth = min(len(scores), _DEPTH)
+def probabilities(threshold: Threshold, scores: Floats) -> Floats:
+    """Return how likely each candidate is right by an adaptive rule, shape (C,); it was fitted on the best 50."""
     if tuple(threshold["features"]) == ITSELF:
-        return scores[:depth]
-    logits = score_features(scores)[:depth] @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
+        return scores
+    logits = score_features(scores) @ np.asarray(threshold["coefficients"]) + threshold["intercept"]
     probability: Floats = 1.0 / (1.0 + np.exp(-logits))
     return probability
 
@@ -251,7 +250,7 @@ def _expecting(kind: str, rankings: Sequence[Ranking], limit: float | None) -> T
     """Return the adaptive rule for scores that are probabilities: only its weight and prior are chosen."""
     nothing = same_for_all(kind, HIGHEST_SIMILARITY, method=ADAPTIVE)
     counted = [one for one in rankings if one.targets and len(one.scores)]
-    if not counted:
+    if not any(one.labels.any() for one in counted):  # then the scores are no probabilities either
         return nothing
     weight, prior = _best_rule(counted, [one.scores[:_DEPTH] for one in counted], limit)
     rule = {"features": list(ITSELF), "precision_weight": weight, "gold_prior": prior, "limit": limit}

@@ -72,14 +72,16 @@ def _predict_document(
             for phrase in scored["phrases"][:count][:most]
         ]
     truncated = any(scored["truncated"] for scored in pair)
-    warnings = _warnings(*pair, kinds)
+    warnings = reading_warnings(pair, kinds)
     count = sum(len(scored["phrases"]) for scored in pair if scored["kind"] in kinds)
     if count and not chosen:
-        warnings.append(f"none of {count} scored phrases was chosen: see threshold and top_k")
+        warnings.append(f"none of {count} scored phrases was chosen")
     return Predicted(id=pair[0]["id"], phrases=chosen, truncated=truncated, warnings=warnings)
 
 
-def _warnings(present: Scored, absent: Scored, kinds: Collection[str]) -> list[str]:
+def reading_warnings(pair: tuple[Scored, Scored], kinds: Collection[str]) -> list[str]:
+    """Return why a document has no phrases of a kind, or what of it was not read."""
+    present, absent = pair
     warnings = []
     if "present" in kinds and not present["phrases"] and not present["unscored"]:
         warnings.append("no candidate phrase in the text")

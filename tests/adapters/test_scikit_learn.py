@@ -23,9 +23,9 @@ def model(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> str:
 
 
 def test_the_matrix_holds_what_the_predictor_gives(model: str) -> None:
-    vectorizer = KeyphraseVectorizer(model, top_k=4, kinds=["present"])
+    vectorizer = KeyphraseVectorizer(model, top=4, kinds=["present"])
     matrix = vectorizer.fit_transform(TEXTS)
-    expected = KeyphrasePredictor(Path(model))(TEXTS, top_k=4, kinds=["present"])
+    expected = KeyphrasePredictor(Path(model))(TEXTS, top=4, kinds=["present"])
     assert matrix.shape == (3, len(vectorizer.vocabulary_))
     names = vectorizer.get_feature_names_out()
     for row, found in zip(matrix.toarray(), expected, strict=True):
@@ -37,7 +37,7 @@ def test_the_matrix_holds_what_the_predictor_gives(model: str) -> None:
 
 
 def test_in_a_pipeline_and_cloned(model: str) -> None:
-    vectorizer = KeyphraseVectorizer(model, value="binary", top_k=4, kinds=["present"])
+    vectorizer = KeyphraseVectorizer(model, value="binary", top=4, kinds=["present"])
     with pytest.raises(NotFittedError):
         vectorizer.transform(TEXTS)
     copied = clone(vectorizer)
@@ -54,7 +54,7 @@ def test_in_a_pipeline_and_cloned(model: str) -> None:
         (pd.DataFrame({"title": TEXTS}), {}, "found a DataFrame; give one column of texts"),
         ([TEXTS[0], None], {}, "texts[1]: expected a text or a record, found None"),
         (TEXTS, {"value": "Binary"}, "value='Binary': expected one of score, binary"),
-        (TEXTS, {"threshold": float("nan")}, "threshold=nan"),
+        (TEXTS, {"min_probability": float("nan")}, "min_probability=nan"),
     ],
 )
 def test_what_is_no_document_or_option_is_refused(

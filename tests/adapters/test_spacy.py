@@ -19,8 +19,8 @@ def model(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
 
 def test_it_is_found_by_its_name_and_gives_what_the_predictor_gives(model: Path, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
-    nlp.add_pipe("simckp", config={"model": str(model), "top_k": 3})
-    expected = KeyphrasePredictor(model)(TEXTS, top_k=3)
+    nlp.add_pipe("simckp", config={"model": str(model), "top": 3})
+    expected = KeyphrasePredictor(model)(TEXTS, top=3)
     for docs in ([nlp(text) for text in TEXTS], list(nlp.pipe(TEXTS, batch_size=2))):
         for doc, found in zip(docs, expected, strict=True):
             assert [k["phrase"] for k in doc._.keyphrases] == [p["surface"] for p in found.phrases]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -57,7 +58,7 @@ def test_json_lines_in_a_pipe(model: Path, corpus: Path) -> None:
 
 
 def test_csv_has_a_row_a_phrase(model: Path, corpus: Path, tmp_path: Path) -> None:
-    fine("predict", corpus, "--model", model, "-o", tmp_path / "out.csv", "--present-only", "--top-k", 2)
+    fine("predict", corpus, "--model", model, "-o", tmp_path / "out.csv", "--present-only", "--top", 2)
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as source:
         rows = list(csv.DictReader(source))
     assert [(row["id"], row["rank"]) for row in rows] == [(f"d{n}", r) for n in range(3) for r in ("1", "2")]
@@ -71,7 +72,7 @@ def test_parquet_goes_on_where_it_was_killed(model: Path, tmp_path: Path, monkey
     corpus.write_text("".join(json.dumps({"abstract": f"{TEXTS[0]} {n}"}) + "\n" for n in range(150)), encoding="utf-8")
     options = ("predict", corpus, "--model", model, "-o", out, "--present-only", "--batch-size", 8)
     fine(*options)
-    whole = datasets.read_shard(out, name="predictions")
+    whole = datasets.read_shard(out, name="keyphrases")
     assert [row["id"] for row in whole] == [f"many.jsonl:{n + 1}" for n in range(150)]
     out.unlink()
     calls: list[int] = []
@@ -88,17 +89,17 @@ def test_parquet_goes_on_where_it_was_killed(model: Path, tmp_path: Path, monkey
     assert not out.exists()
     refused = call(*options)
     assert "unfinished run; go on with --resume" in str(refused.exception)
-    other = call(*options, "--top-k", 3, "--resume")
-    assert "with another model or other options (changed: top_k)" in str(other.exception)
+    other = call(*options, "--top", 3, "--resume")
+    assert "with another model or other options (changed: top)" in str(other.exception)
     thresholds = (model / "thresholds.json").read_text(encoding="utf-8")
-    (model / "thresholds.json").write_text(thresholds.replace("0.5", "0.6"), encoding="utf-8")
+    (model / "thresholds.json").write_text(thresholds.replace("4.0", "3.0"), encoding="utf-8")
     retrained = call(*options, "--resume")
     (model / "thresholds.json").write_text(thresholds, encoding="utf-8")
     assert "(changed: model); delete the folder to begin anew" in str(retrained.exception)
     calls[:] = [0, 0]
     fine(*options, "--resume")
     assert calls[2:] == [64, 22]  # not the first piece again
-    assert datasets.read_shard(out, name="predictions") == whole
+    assert datasets.read_shard(out, name="keyphrases") == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["many.jsonl", "out.parquet"]
 
 
@@ -188,7 +189,7 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_table_in_colour_keeps_brackets(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = KeyphrasePredictor(model)(["the array a[red] of graphs"], kinds=["present"], top_k=50)
+    found = KeyphrasePredictor(model)(["the array a[red] of graphs"], kinds=["present"], top=50)
     display.show_keyphrases([("[bold]x[/].txt", found[0])])
     printed = capsys.readouterr().out
     assert "[bold]x[/].txt" in printed
@@ -223,8 +224,8 @@ def test_standard_input_and_other_formats(model: Path) -> None:
         (["predict", "x.jsonl", "--field", "body"], 2, "expected id=, title=, abstract= or keyphrases= and a name"),
         (["predict", "x.jsonl", "--field", "title="], 2, "expected id=, title=, abstract= or keyphrases= and a name"),
         (["predict", "x.jsonl", "--field", "id=a", "--field", "id=b"], 2, "'id' is named twice"),
-        (["predict", "x.jsonl", "--threshold", "nan"], 2, "nan is not a finite number"),
-        (["predict", "x.jsonl", "--threshold", "-inf"], 2, "-inf is not a finite number"),
+        (["predict", "x.jsonl", "--min-probability", "nan"], 2, "should be less than or equal to 1"),
+        (["predict", "x.jsonl", "--min-probability", "1.5"], 2, "should be less than or equal to 1"),
         (["serve", "--timeout", "inf"], 2, "inf is not a finite number"),
         (["predict", "x" * 5000], 1, "File name too long"),
         (["predict", "nowhere.jsonl"], 1, "error: nowhere.jsonl: there is no such file or folder"),
@@ -415,3 +416,22 @@ def test_a_predictor_of_present_keyphrases_has_no_others(model: Path) -> None:
         predictor.score([], kinds=["absent"])
     with pytest.raises(SimCKPError, match="expected some of"):
         KeyphrasePredictor(model, kinds=["both"])  # type: ignore[list-item]
+
+
+def test_a_collection_is_summarised(model: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "papers.csv"
+    rows = [f'{n},{2019 + n % 2 if n else ""},On graphs,"{text}"' for n, text in enumerate([*TEXTS, TEXTS[0]])]
+    corpus.write_text("\n".join(["id,year,title,abstract", *rows]) + "\n", encoding="utf-8")
+    options = ("--model", model, "--min-probability", 0.3)
+    shown = fine("summarize", corpus, *options, "--by", "year")
+    assert "4 documents: most frequent keyphrases" in shown and "what sets each year apart" in shown
+    assert "graphs" in shown and "unknown" in shown and "together" in shown
+    fine("summarize", corpus, *options, "-o", tmp_path / "out.csv", "--most", 5)
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert list(table.columns)[:4] == ["phrase", "documents", "share", "score"] and len(table) == 5
+    assert table["documents"].max() == 4
+    fine("summarize", corpus, *options, "--by", "year", "-o", tmp_path / "out.html")
+    assert "<h1>papers.csv</h1>" in (tmp_path / "out.html").read_text(encoding="utf-8")
+    refused = call("summarize", corpus, *options, "--by", "journal")
+    assert "no document has this field; the fields are abstract, id, title, year" in str(refused.exception)
+    assert "expected one of .html, .csv" in call("summarize", corpus, "-o", tmp_path / "out.pdf").stderr

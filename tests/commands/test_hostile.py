@@ -22,7 +22,7 @@ SHORT = st.text(st.characters(exclude_categories=["C"]), max_size=20)
 GOOD = st.lists(READABLE, min_size=1, max_size=4).map(lambda rows: ("x.json", json.dumps(rows).encode()))
 OPTIONS = st.lists(
     st.sampled_from([("--present-only",), ("--resume",), ("--no-such-option",)])
-    | st.tuples(st.sampled_from(["--top-k", "--threshold", "--batch-size", "--resamples", "--most"]), NUMBER)
+    | st.tuples(st.sampled_from(["--top", "--min-probability", "--batch-size", "--resamples", "--most"]), NUMBER)
     | st.tuples(st.just("--format"), st.sampled_from(["jsonl", "csv", "txt", "pdf", ""]))
     | st.tuples(st.just("--encoding"), st.sampled_from(["utf-8", "latin-1", "utf-16", "no-such", "rot13", ""]))
     | st.tuples(st.just("--field"), st.sampled_from(["title=id", "abstract=keywords", "title=", "=", "x=y"]) | SHORT)

@@ -24,10 +24,10 @@ def is_on_gpu(model: Any) -> bool:
 
 def test_a_predictor(tiny_bert: Path, tmp_path: Path) -> None:
     folder = make_folder(tmp_path, tiny_bert)
-    expected = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top_k=8)
+    expected = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top=8)
     with PretendGPU():
         predictor = KeyphrasePredictor.from_pretrained(folder)
-        found = predictor(TEXTS, top_k=8)
+        found = predictor(TEXTS, top=8)
         assert is_on_gpu(predictor._networks.extractor)
         assert predictor._networks.reranker is not None
         assert is_on_gpu(predictor._networks.reranker)
@@ -43,7 +43,7 @@ def test_precision_of_scores(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, set_to: str, tolerance: float
 ) -> None:
     folder = make_folder(tmp_path, tiny_bert)
-    expected = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top_k=40, kinds=["present"])
+    expected = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top=40, kinds=["present"])
     settings = json.loads((folder / "simckp.json").read_text())
     (folder / "simckp.json").write_text(json.dumps(settings | {"scoring": {"precision": precision}}))
     during = set()
@@ -55,7 +55,7 @@ def test_precision_of_scores(
 
     monkeypatch.setattr(ExtractorGenerator, "encode", spied)
     with PretendGPU():
-        found = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top_k=40, kinds=["present"])
+        found = KeyphrasePredictor.from_pretrained(folder)(TEXTS, top=40, kinds=["present"])
     assert (during, torch.get_float32_matmul_precision()) == ({set_to}, "highest")
     for mine, reference in zip(found, expected, strict=True):
         scores = {phrase["key"]: phrase["score"] for phrase in reference.phrases}

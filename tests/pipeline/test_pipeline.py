@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from simckp import KeyphrasePredictor
 from simckp.cli import app
 from simckp.data import datasets
-from simckp.prediction.word_forms import by_word_form
+from simckp.prediction.texts import as_document
 from simckp.runtime.provenance import trace
+from simckp.thresholds.keyphrases import predict
 from tests.pipeline.conftest import copied
 from tests.pipeline.project import edit, files, kill, make_project, run, stages_run, start
 
@@ -61,15 +62,23 @@ def test_the_packaged_model_predicts_what_the_pipeline_predicted(project: tuple[
     folder, _ = project
     predictor = KeyphrasePredictor.from_pretrained(folder / "models/simckp")
     documents = rows(folder, "documents", "sample")
-    found = predictor([{"title": row["title"], "abstract": row["abstract"]} for row in documents], batch_size=4)
-    for document, ours, pipeline in zip(documents, found, rows(folder, "predictions", "13", "sample"), strict=True):
-        assert ours.text == document["text"]
-        apart = by_word_form(document["text"], pipeline["phrases"])
-        assert [p["surface"] for p in ours.phrases] == [p["surface"] for p in apart]
-        assert [p["spans"] for p in ours.phrases] == [p["spans"] for p in apart]
-        scores = [[p["score"] for p in phrases] for phrases in (ours.phrases, apart)]
+    records = [{"title": row["title"], "abstract": row["abstract"]} for row in documents]
+    own = [as_document(record, number) for number, record in enumerate(records)]
+    predicted = predict(predictor.score(own), thresholds=predictor.thresholds, minimum=5)
+    for document, mine, ours, pipeline in zip(
+        documents, own, predicted, rows(folder, "predictions", "13", "sample"), strict=True
+    ):
+        assert mine["text"] == document["text"]
+        for name in ("surface", "spans", "kind"):
+            assert [p[name] for p in ours["phrases"]] == [p[name] for p in pipeline["phrases"]]
+        scores = [[p["score"] for p in row["phrases"]] for row in (ours, pipeline)]
         assert scores[0] == pytest.approx(scores[1], abs=1e-5)
-        assert (ours.truncated, ours.warnings) == (pipeline["truncated"], pipeline["warnings"])
+        assert (ours["truncated"], ours["warnings"]) == (pipeline["truncated"], pipeline["warnings"])
+    scored = {phrase["surface"] for pair in predictor.score(own) for one in pair for phrase in one["phrases"]}
+    shown = predictor(records, top=3, batch_size=4)
+    assert [found.text for found in shown] == [document["text"] for document in documents]
+    assert all(len(found.phrases) == 3 for found in shown)
+    assert {phrase["surface"] for found in shown for phrase in found.phrases} <= scored
     card = (folder / "models/simckp/README.md").read_text(encoding="utf-8")
     _, metadata, body = card.split("---\n", 2)
     parsed = YAML(typ="safe", pure=True).load(metadata)

@@ -24,7 +24,13 @@ def predictor(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Keyp
 @given(
     given_texts=GIVEN | st.lists(GIVEN, max_size=3) | SERIES,
     options=st.fixed_dictionaries(
-        {}, optional={"batch_size": NUMBER, "top_k": NUMBER, "threshold": NUMBER, "kinds": st.just(["present"]) | VALUE}
+        {},
+        optional={
+            "batch_size": NUMBER,
+            "top": NUMBER,
+            "min_probability": NUMBER,
+            "kinds": st.just(["present"]) | VALUE,
+        },
     ),
 )
 def test_hostile_calls(predictor: KeyphrasePredictor, given_texts: Any, options: dict[str, Any]) -> None:

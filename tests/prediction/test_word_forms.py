@@ -4,6 +4,7 @@ import pytest
 
 from simckp.data.records import Scored
 from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.texts import as_document
 from simckp.prediction.word_forms import by_word_form, word_form
 from simckp.text import scoring_key, stem
 from tests.prediction.test_predictor import predictor  # noqa: F401
@@ -68,8 +69,12 @@ def test_hyphens_and_case_make_no_other_word() -> None:
 
 
 def test_the_predictor_gives_both(predictor: KeyphrasePredictor) -> None:  # noqa: F811
-    found = predictor("The university has a model of the universe. Universities differ; the university wins.", top_k=50)
-    spans = {p["surface"]: len(p["spans"]) for p in found.phrases if p["key"] == stem("university")}
+    text = "The university has a model of the universe. Universities differ; the university wins."
+    (ranking,) = predictor.rank([as_document(text, 0)], kinds=["present"])
+    spans = {
+        one.phrase["surface"]: len(one.phrase["spans"])
+        for one in ranking.phrases["present"]
+        if one.phrase["key"] == stem("university")
+    }
     assert spans == {"university": 3, "universe": 1}
-    few = predictor("The university has a model of the universe. Universities differ; the university wins.", top_k=1)
-    assert len([p for p in few.phrases if p["kind"] == "present"]) == 1
+    assert len(predictor(text, top=1).phrases) == 1

@@ -43,9 +43,12 @@ def test_options(address: str) -> None:
     assert [p for p in every if p["chosen"]] == chosen
     assert len(every) > len(chosen)
     assert {p["kind"] for p in ask(address, text=TEXTS[1], kinds=["absent"]).json()["phrases"]} == {"absent"}
-    two = ask(address, text=TEXTS[1], top_k=2, kinds=["present"]).json()["phrases"]
-    assert two == [p for p in every if p["kind"] == "present"][:2]
-    assert ask(address, text=TEXTS[1], threshold=1e9).json()["phrases"] == []
+    two = ask(address, text=TEXTS[1], top=2, kinds=["present"]).json()["phrases"]
+    whole = [p | {"chosen": True} for p in every if p["kind"] == "present" and p["part_of"] is None]
+    assert two == whole[:2]
+    assert ask(address, text=TEXTS[1], min_probability=1).json()["phrases"] == []
+    wholes = {p["phrase"] for p in every}
+    assert {p["part_of"] for p in every} - {None} <= wholes and all("similarity" in p for p in every)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +61,8 @@ def test_options(address: str) -> None:
         (b"{}", 422, "send text, or title and abstract"),
         (b'{"text": "a", "title": "b"}', 422, "not both"),
         (b'{"text": "a", "kinds": []}', 422, "body.kinds"),
-        (b'{"text": "a", "top_k": -1}', 422, "body.top_k"),
-        (b'{"text": "a", "threshold": NaN}', 422, "body.threshold"),
+        (b'{"text": "a", "top": -1}', 422, "body.top"),
+        (b'{"text": "a", "min_probability": NaN}', 422, "body.min_probability"),
         (b'{"text": "a", "colour": 1}', 422, "body.colour"),
         (b'{"text": "a", "text": "b"}', 422, "body.text: stands twice; send it once"),
         (b'{"title": "a", "abstract": "b", "title": "c"}', 422, "body.title: stands twice"),

@@ -14,9 +14,9 @@ from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.service.app import create_app
 from tests.hostile import NUMBER, TEXT, VALUE, tried
 
-FIELD = st.sampled_from(["text", "title", "abstract", "top_k", "threshold", "kinds", "every_score", "texts"])
+FIELD = st.sampled_from(["text", "title", "abstract", "top", "min_probability", "kinds", "every_score", "texts"])
 KINDS = {"kinds": st.just(["present"])}
-OPTIONS = {"top_k": st.integers(0, 5) | NUMBER, "threshold": st.floats(-1, 1) | NUMBER, "every_score": st.booleans()}
+OPTIONS = {"top": st.integers(0, 5) | NUMBER, "min_probability": st.floats(0, 1) | NUMBER, "every_score": st.booleans()}
 USUAL = st.fixed_dictionaries({"text": TEXT, **KINDS}, optional=OPTIONS) | st.fixed_dictionaries(
     {"title": TEXT, "abstract": TEXT, **KINDS}, optional=OPTIONS
 )

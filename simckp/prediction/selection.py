@@ -1,0 +1,214 @@
+"""The keyphrases that people are shown.
+
+The rule by which a method is scored (:mod:`simckp.thresholds.keyphrases`) always gives the best five, every part of a
+phrase beside it and every spelling. People are shown what is likely to be a keyphrase, once.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simckp.data.records import KINDS, Document, Keyphrase, Kind, Scored, ScoredPhrase, Span, Threshold
+from simckp.prediction.concepts import concept
+from simckp.prediction.word_forms import by_word_form
+from simckp.text import has_letter_or_digit, single_spaced
+from simckp.thresholds.calibration import document_threshold, probabilities
+from simckp.thresholds.keyphrases import reading_warnings
+from simckp.thresholds.selection import Floats
+
+# A phrase that is less likely to be right is not shown, however few there are.
+LEAST_PROBABLE = 0.15
+_NO_WORDS = "no word in the text"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user wants to see.
+
+    Attributes:
+        kinds: ``present``, ``absent`` or both.
+        top: At most so many keyphrases of both kinds together, the most probable ones; without ``min_probability`` also
+            improbable ones, so that there are so many.
+        min_probability: All phrases that are at least so probable.
+    """
+
+    kinds: Collection[Kind] = KINDS
+    top: int | None = None
+    min_probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A phrase in all its spellings, ``part_of`` a better one or alone."""
+
+    phrase: Keyphrase
+    part_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRanking:
+    """A document, its scored phrases (present, absent), and what people may be shown of them, by kind."""
+
+    document: Document
+    pair: tuple[Scored, Scored]
+    phrases: dict[Kind, list[Ranked]]
+
+
+def ranked(text: str, scored: Scored, similarities: Mapping[str, float], calibration: Threshold | None) -> list[Ranked]:
+    """Return the phrases of one kind, best first: spellings of a phrase as one, and parts marked.
+
+    Args:
+        text: The text that the spans refer to.
+        scored: The scored phrases, best first; their scores are probabilities, or similarities that ``calibration``
+            makes probabilities.
+        similarities: Of each phrase, by key.
+        calibration: The adaptive rule; None if the scores are shown as they are.
+    """
+    probability = _probability(scored, calibration)
+    given: list[ScoredPhrase] = [
+        {**phrase, "score": score} for phrase, score in zip(scored["phrases"], probability, strict=True)
+    ]
+    merged: dict[str, Keyphrase] = {}
+    for part in by_word_form(text, given):
+        name = concept(part["surface"]) or part["surface"]
+        known = merged.get(name)
+        merged[name] = _keyphrase(part, scored["kind"], similarities) if known is None else _joined(known, part)
+    phrases = sorted(merged.values(), key=lambda phrase: -phrase["score"])
+    return _with_parts([{**phrase, "variants": _variants(text, phrase)} for phrase in phrases])
+
+
+def rank(
+    document: Document,
+    pair: tuple[Scored, Scored],
+    similarities: Mapping[str, Mapping[str, float]],
+    calibrations: Mapping[str, Threshold],
+) -> DocumentRanking:
+    """Return the phrases of a document by kind; those that stand in the text in another spelling are not absent.
+
+    Args:
+        document: The document.
+        pair: Its scored phrases: present, absent.
+        similarities: Of each phrase, by kind and key.
+        calibrations: The adaptive rules by kind; a kind for which nothing could be calibrated has none.
+    """
+    text = document["text"]
+    present, absent = (
+        ranked(text, scored, similarities[kind], calibrations.get(kind))
+        for kind, scored in zip(KINDS, pair, strict=True)
+    )
+    in_text = {concept(one.phrase["surface"]) for one in present}
+    absent = [one for one in absent if concept(one.phrase["surface"]) not in in_text]
+    return DocumentRanking(document, pair, {"present": present, "absent": absent})
+
+
+def choose(
+    ranking: DocumentRanking, thresholds: Mapping[str, Threshold], calibrations: Mapping[str, Threshold], wish: Wish
+) -> tuple[list[Keyphrase], list[str]]:
+    """Return the keyphrases of a document, present before absent, best first, and why there are none.
+
+    Args:
+        ranking: All its phrases.
+        thresholds: By kind; they choose where no probabilities are known.
+        calibrations: See :func:`rank`.
+        wish: What the user wants.
+    """
+    if not has_letter_or_digit(ranking.document["text"]):
+        return [], [_NO_WORDS]
+    alone = {kind: [one.phrase for one in ranking.phrases[kind] if one.part_of is None] for kind in wish.kinds}
+    phrases = [
+        phrase
+        for kind in KINDS
+        if kind in wish.kinds
+        for phrase in _of_kind(alone[kind], thresholds[kind], known=kind in calibrations, wish=wish)
+    ]
+    if wish.top is not None:
+        order = sorted(
+            range(len(phrases)), key=lambda at: (phrases[at]["kind"] not in calibrations, -phrases[at]["score"])
+        )
+        phrases = [phrases[at] for at in sorted(order[: wish.top])]
+    warnings = reading_warnings(ranking.pair, wish.kinds)
+    if not phrases and (count := sum(map(len, alone.values()))):
+        warnings.append(f"none of {count} phrases is likely to be a keyphrase; top shows the best of them")
+    return phrases, warnings
+
+
+def _of_kind(phrases: list[Keyphrase], threshold: Threshold, *, known: bool, wish: Wish) -> list[Keyphrase]:
+    scores = np.asarray([phrase["score"] for phrase in phrases], dtype=np.float64)
+    if wish.min_probability is not None:
+        return phrases[: int((scores >= wish.min_probability).sum())] if known else []
+    if wish.top is not None:
+        return phrases[: wish.top]
+    if not known:
+        return phrases[: int((scores > document_threshold(threshold, scores)).sum())]
+    return phrases[: likely_count(scores)]
+
+
+def likely_count(probability: Floats) -> int:
+    """Return how many of the best phrases have the highest expected F1, without those that are hardly probable.
+
+    Args:
+        probability: Of each phrase of a document, descending, shape (C,).
+    """
+    likely = probability[probability >= LEAST_PROBABLE]
+    if not len(likely):
+        return 0
+    expected_f1 = 2.0 * np.cumsum(likely) / (np.arange(1, len(likely) + 1) + probability.sum())
+    return int(np.argmax(expected_f1)) + 1
+
+
+def _probability(scored: Scored, calibration: Threshold | None) -> list[float]:
+    scores = np.asarray([phrase["score"] for phrase in scored["phrases"]], dtype=np.float64)
+    if calibration is None or not len(scores):
+        return [float(score) for score in scores]
+    # A phrase of a lower rank is not more probable, whatever the regression says of its rank.
+    return [float(one) for one in np.minimum.accumulate(probabilities(calibration, scores))]
+
+
+def _keyphrase(phrase: ScoredPhrase, kind: str, similarities: Mapping[str, float]) -> Keyphrase:
+    return Keyphrase(
+        surface=phrase["surface"],
+        key=phrase["key"],
+        kind=kind,
+        score=phrase["score"],
+        spans=phrase["spans"],
+        similarity=similarities[phrase["key"]],
+        variants=[],
+    )
+
+
+def _joined(known: Keyphrase, other: ScoredPhrase) -> Keyphrase:
+    """Return a keyphrase with the places of another spelling."""
+    spans = sorted([*known["spans"], *other["spans"]], key=_place)
+    return {**known, "spans": spans, "variants": [*known["variants"], other["surface"]]}
+
+
+def _variants(text: str, phrase: Keyphrase) -> list[str]:
+    """Return the other spellings of a phrase, each once, whatever its case."""
+    seen = {phrase["surface"].casefold()}
+    surfaces = [*phrase["variants"], *(single_spaced(text[one["start"] : one["end"]]) for one in phrase["spans"])]
+    return [one for one in surfaces if not (one.casefold() in seen or seen.add(one.casefold()))]  # type: ignore[func-returns-value]
+
+
+def _with_parts(phrases: Sequence[Keyphrase]) -> list[Ranked]:
+    """Mark each phrase that stands only inside better ones."""
+    whole: list[Ranked] = []
+    for phrase in phrases:
+        around = None
+        if phrase["spans"]:
+            better = [one.phrase for one in whole if one.part_of is None]
+            homes = [_home(span, better) for span in phrase["spans"]]
+            around = homes[0] if all(homes) else None
+        whole.append(Ranked(phrase, around))
+    return whole
+
+
+def _home(span: Span, phrases: Iterable[Keyphrase]) -> str | None:
+    for phrase in phrases:
+        if any(one["start"] <= span["start"] and span["end"] <= one["end"] for one in phrase["spans"]):
+            return phrase["surface"]
+    return None
+
+
+def _place(span: Span) -> tuple[int, int]:
+    return span["start"], span["end"]

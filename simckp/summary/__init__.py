@@ -1,0 +1,1 @@
+"""What a collection of documents is about: tables and a page."""
