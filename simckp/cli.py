@@ -20,6 +20,9 @@ from simckp.commands.options import (
     Fields,
     Format,
     Model,
+    OnlyVocabulary,
+    Stop,
+    Vocabulary,
     finite,
     given_documents,
 )
@@ -60,6 +63,9 @@ def predict(
         float | None, typer.Option(min=0, max=1, help="All that are at least so probable.")
     ] = None,
     present_only: Annotated[bool, typer.Option(help="Predict no absent keyphrases; much faster.")] = False,
+    vocabulary: Vocabulary = None,
+    only_vocabulary: OnlyVocabulary = False,
+    stop: Stop = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents per batch.")] = 16,
     resume: Annotated[bool, typer.Option(help="Resume an unfinished Parquet output.")] = False,
 ) -> None:
@@ -67,6 +73,7 @@ def predict(
     from simckp.prediction.model_source import find_model, fingerprint
     from simckp.prediction.outputs import write_csv, write_jsonl, write_parquet
     from simckp.prediction.predictor import KeyphrasePredictor
+    from simckp.prediction.terms import Terms
 
     if output is not None and output.suffix not in _FORMATS_OUT:
         raise typer.BadParameter(f"{output}: expected one of {', '.join(_FORMATS_OUT)}", param_hint="--output")
@@ -76,7 +83,9 @@ def predict(
     check_output(output, corpus_files(source, chosen=format))
     folder = find_model(model)
     kinds: Sequence[Kind] = ("present",) if present_only else KINDS
-    options: dict[str, Any] = {"top": top, "min_probability": min_probability, "kinds": kinds}
+    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop)
+    wish: dict[str, Any] = {"top": top, "min_probability": min_probability, "kinds": kinds}
+    options = {**wish, "terms": terms}
     quiet_transformers()
 
     # The model is loaded when the output is open, so that no time is lost on one that cannot be written.
@@ -93,7 +102,7 @@ def predict(
             lambda batch: predictor()(list(records(batch)), batch_size=batch_size, **options),
             output,
             piece_rows=max(batch_size, 64),
-            made_with={"model": fingerprint(folder), **options},
+            made_with={"model": fingerprint(folder), **wish, "terms": terms.fingerprint()},
             resume=resume,
         )
         return
@@ -189,10 +198,14 @@ def summarize(
         float | None, typer.Option(min=0, max=1, help="Count all that are at least so probable.")
     ] = None,
     with_absent: Annotated[bool, typer.Option(help="Count absent keyphrases too; much slower.")] = False,
+    vocabulary: Vocabulary = None,
+    only_vocabulary: OnlyVocabulary = False,
+    stop: Stop = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Documents per batch.")] = 16,
 ) -> None:
     """Say what a collection is about: frequent keyphrases, those that set groups apart, and pairs."""
     from simckp.commands.summary import summary_of, write_summary
+    from simckp.prediction.terms import Terms
 
     if output is not None and output.suffix not in _SUMMARIES:
         raise typer.BadParameter(f"{output}: expected one of {', '.join(_SUMMARIES)}", param_hint="--output")
@@ -200,7 +213,8 @@ def summarize(
     check_output(output, corpus_files(source, chosen=format))
     quiet_transformers()
     kinds: Sequence[Kind] = KINDS if with_absent else ("present",)
-    options: dict[str, Any] = {"min_probability": min_probability, "batch_size": batch_size}
+    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop)
+    options: dict[str, Any] = {"min_probability": min_probability, "batch_size": batch_size, "terms": terms}
     summary = summary_of(raws, model=model, by=by, kinds=kinds, most=most, **options)
     write_summary(summary, output, title=source.name if source.name != "-" else "Documents", by=by)
 
@@ -230,6 +244,9 @@ def serve(
     ] = 60.0,
     max_waiting: Annotated[int, typer.Option(min=1, help="Maximum number of waiting requests; more get 429.")] = 64,
     max_batch: Annotated[int, typer.Option(min=1, help="Maximum number of requests per batch.")] = 8,
+    vocabulary: Vocabulary = None,
+    only_vocabulary: OnlyVocabulary = False,
+    stop: Stop = None,
 ) -> None:
     """Serve keyphrases over HTTP, with a page to try it: /, /predict, /health, /metrics, /openapi.json."""
     try:
@@ -239,10 +256,12 @@ def serve(
     except ImportError as error:
         raise SimCKPError(f"the service needs pip install 'simckp[serve]' ({error})") from error
     from simckp.prediction.predictor import KeyphrasePredictor
+    from simckp.prediction.terms import Terms
 
     quiet_transformers()
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
-    app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits)
+    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop)
+    app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits, terms=terms)
     uvicorn.run(app, host=host, port=port)
 
 

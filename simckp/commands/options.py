@@ -17,6 +17,11 @@ DocumentsPath = Annotated[Path, typer.Argument(help="A file or folder of documen
 Format = Annotated[str | None, typer.Option(help=f"File format: {', '.join(FORMATS)}; default: from the suffix.")]
 Fields = Annotated[list[str] | None, typer.Option("--field", help="Name of a field in the files: title=headline.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+Vocabulary = Annotated[
+    Path | None, typer.Option(help="Terms to name phrases by: .txt, .csv (label, synonyms), SKOS (.ttl, .rdf ...).")
+]
+OnlyVocabulary = Annotated[bool, typer.Option("--only-vocabulary", help="Give only terms of the vocabulary.")]
+Stop = Annotated[Path | None, typer.Option(help="Phrases that are left out: a text file, one a line.")]
 Model = Annotated[str, typer.Option(help="Model folder or hub id.")]
 
 

@@ -31,8 +31,9 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
     """
     document = as_document(text, 0)
     (tagged,) = predictor.tag([document])
-    (ranking,) = predictor.rank([document])
-    given = {(phrase["kind"], phrase["surface"]) for phrase in predictor.choose(ranking, predictor.wish()).phrases}
+    wish = predictor.wish()
+    (ranking,) = predictor.rank([document], wish)
+    given = {(phrase["kind"], phrase["surface"]) for phrase in predictor.choose(ranking, wish).phrases}
     for kind, scored in zip(KINDS, ranking.pair, strict=True):
         ranked = ranking.phrases[kind]
         threshold, predicted = _threshold(predictor, scored)

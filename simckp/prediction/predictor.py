@@ -44,6 +44,7 @@ from simckp.prediction.model_folder import (
 from simckp.prediction.model_source import find_model
 from simckp.prediction.scores import Networks
 from simckp.prediction.selection import DocumentRanking, Wish, choose, rank
+from simckp.prediction.terms import Terms
 from simckp.prediction.texts import Text, as_document, as_texts, given_text, warn_of_paths
 from simckp.retrieval.fusion import fused
 from simckp.runtime.quiet import transformers_quiet
@@ -187,6 +188,7 @@ class KeyphrasePredictor:
         top: int | None = None,
         min_probability: float | None = None,
         kinds: Sequence[Kind] | None = None,
+        terms: Terms | None = None,
     ) -> Any:
         """Return the keyphrases of each text, in order: a list of :class:`Keyphrases`, or an iterator for an iterator.
 
@@ -201,11 +203,12 @@ class KeyphrasePredictor:
             min_probability: All phrases that are at least so probable are given, from 0 to 1.
             kinds: ``present``, ``absent`` or both; by default all that were loaded. Without ``absent``, the slow
                 generation is skipped.
+            terms: A vocabulary of one's own, and unwanted phrases: ``Terms.of_files("terms.csv")``.
 
         Raises:
             SimCKPError: An option is not valid, or one of ``texts`` is neither a text nor a record with texts.
         """
-        wish = self.wish(top=top, min_probability=min_probability, kinds=kinds, batch_size=batch_size)
+        wish = self.wish(top=top, min_probability=min_probability, kinds=kinds, batch_size=batch_size, terms=terms)
         alone = isinstance(texts, str | Mapping)
         several = as_texts([texts] if alone else texts)
         stream = self._stream(several, batch_size, wish)
@@ -234,6 +237,7 @@ class KeyphrasePredictor:
         min_probability: float | None = None,
         kinds: Collection[Kind] | None = None,
         batch_size: int = 1,
+        terms: Terms | None = None,
     ) -> Wish:
         """Return the options of :meth:`__call__` after a check; ``kinds`` are by default all that were loaded.
 
@@ -249,14 +253,14 @@ class KeyphrasePredictor:
         ):
             values = f"batch_size={batch_size!r}, top={top!r}, min_probability={min_probability!r}, kinds={wanted!r}"
             raise SimCKPError(f"{values}: {_POSSIBLE} {' and '.join(self.kinds)}")
-        return Wish(tuple(wanted), top, min_probability)
+        return Wish(tuple(wanted), top, min_probability, Terms() if terms is None else terms)
 
     def _stream(self, texts: Iterator[Text], batch_size: int, wish: Wish) -> Iterator[Keyphrases]:
         numbered = enumerate(texts)
         while batch := list(islice(numbered, batch_size)):
             warn_of_paths(text for _, text in batch)
             documents = [as_document(text, number) for number, text in batch]
-            for (_, text), ranking in zip(batch, self.rank(documents, kinds=wish.kinds), strict=True):
+            for (_, text), ranking in zip(batch, self.rank(documents, wish), strict=True):
                 yield replace(self.choose(ranking, wish), text=given_text(text, ranking.document))
 
     def tag(self, documents: list[Document]) -> list[Tagged]:
@@ -273,11 +277,11 @@ class KeyphrasePredictor:
         """
         return [pair for pair, _ in self._scored(documents, kinds)]
 
-    def rank(self, documents: list[Document], *, kinds: Collection[Kind] | None = None) -> list[DocumentRanking]:
-        """Return all phrases of each document as people are shown them, best first; ``kinds`` as for :meth:`score`."""
+    def rank(self, documents: list[Document], wish: Wish) -> list[DocumentRanking]:
+        """Return all phrases of each document, of the wished kinds and in the wished terms, best first."""
         return [
-            rank(document, pair, similarities, self.calibrations)
-            for document, (pair, similarities) in zip(documents, self._scored(documents, kinds), strict=True)
+            rank(document, pair, similarities, self.calibrations, wish.terms)
+            for document, (pair, similarities) in zip(documents, self._scored(documents, wish.kinds), strict=True)
         ]
 
     def choose(self, ranking: DocumentRanking, wish: Wish) -> Keyphrases:

@@ -11,6 +11,7 @@ import numpy as np
 
 from simckp.data.records import KINDS, Document, Keyphrase, Kind, Scored, ScoredPhrase, Span, Threshold
 from simckp.prediction.concepts import concept
+from simckp.prediction.terms import Terms
 from simckp.prediction.word_forms import by_word_form
 from simckp.text import has_letter_or_digit, single_spaced
 from simckp.thresholds.calibration import document_threshold, probabilities
@@ -20,6 +21,7 @@ from simckp.thresholds.selection import Floats
 # A phrase that is less likely to be right is not shown, however few there are.
 LEAST_PROBABLE = 0.15
 _NO_WORDS = "no word in the text"
+_OWN_WORDS = Terms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,13 @@ class Wish:
         top: At most so many keyphrases of both kinds together, the most probable ones; without ``min_probability`` also
             improbable ones, so that there are so many.
         min_probability: All phrases that are at least so probable.
+        terms: What phrases are named, and which are left out.
     """
 
     kinds: Collection[Kind] = KINDS
     top: int | None = None
     min_probability: float | None = None
+    terms: Terms = _OWN_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +59,12 @@ class DocumentRanking:
     phrases: dict[Kind, list[Ranked]]
 
 
-def ranked(text: str, scored: Scored, similarities: Mapping[str, float], calibration: Threshold | None) -> list[Ranked]:
-    """Return the phrases of one kind, best first: spellings of a phrase as one, and parts marked.
-
-    Args:
-        text: The text that the spans refer to.
-        scored: The scored phrases, best first; their scores are probabilities, or similarities that ``calibration``
-            makes probabilities.
-        similarities: Of each phrase, by key.
-        calibration: The adaptive rule; None if the scores are shown as they are.
-    """
-    probability = _probability(scored, calibration)
-    given: list[ScoredPhrase] = [
-        {**phrase, "score": score} for phrase, score in zip(scored["phrases"], probability, strict=True)
-    ]
-    merged: dict[str, Keyphrase] = {}
-    for part in by_word_form(text, given):
-        name = concept(part["surface"]) or part["surface"]
-        known = merged.get(name)
-        merged[name] = _keyphrase(part, scored["kind"], similarities) if known is None else _joined(known, part)
-    phrases = sorted(merged.values(), key=lambda phrase: -phrase["score"])
-    return _with_parts([{**phrase, "variants": _variants(text, phrase)} for phrase in phrases])
-
-
 def rank(
     document: Document,
     pair: tuple[Scored, Scored],
     similarities: Mapping[str, Mapping[str, float]],
     calibrations: Mapping[str, Threshold],
+    terms: Terms = _OWN_WORDS,
 ) -> DocumentRanking:
     """Return the phrases of a document by kind; those that stand in the text in another spelling are not absent.
 
@@ -91,15 +73,34 @@ def rank(
         pair: Its scored phrases: present, absent.
         similarities: Of each phrase, by kind and key.
         calibrations: The adaptive rules by kind; a kind for which nothing could be calibrated has none.
+        terms: What phrases are named, and which are left out.
     """
-    text = document["text"]
     present, absent = (
-        ranked(text, scored, similarities[kind], calibrations.get(kind))
+        _ranked(document["text"], scored, similarities[kind], calibrations.get(kind), terms)
         for kind, scored in zip(KINDS, pair, strict=True)
     )
     in_text = {concept(one.phrase["surface"]) for one in present}
     absent = [one for one in absent if concept(one.phrase["surface"]) not in in_text]
     return DocumentRanking(document, pair, {"present": present, "absent": absent})
+
+
+def _ranked(
+    text: str, scored: Scored, similarities: Mapping[str, float], calibration: Threshold | None, terms: Terms
+) -> list[Ranked]:
+    """Return the phrases of one kind, best first: spellings of a phrase as one, and parts marked."""
+    probability = _probability(scored, calibration)
+    given: list[ScoredPhrase] = [
+        {**phrase, "score": score} for phrase, score in zip(scored["phrases"], probability, strict=True)
+    ]
+    merged: dict[str, Keyphrase] = {}
+    for part in by_word_form(text, given):
+        label = terms.label(part["surface"])
+        if label is not None:
+            name = concept(label) or label
+            known = merged.get(name) or _keyphrase(part, scored["kind"], label, similarities)
+            merged[name] = _joined(known, part) if name in merged else known
+    phrases = sorted(merged.values(), key=lambda phrase: -phrase["score"])
+    return _with_parts([{**phrase, "variants": _variants(text, phrase)} for phrase in phrases])
 
 
 def choose(
@@ -165,21 +166,24 @@ def _probability(scored: Scored, calibration: Threshold | None) -> list[float]:
     return [float(one) for one in np.minimum.accumulate(probabilities(calibration, scores))]
 
 
-def _keyphrase(phrase: ScoredPhrase, kind: str, similarities: Mapping[str, float]) -> Keyphrase:
+def _keyphrase(phrase: ScoredPhrase, kind: str, label: str, similarities: Mapping[str, float]) -> Keyphrase:
     return Keyphrase(
-        surface=phrase["surface"],
+        surface=label,
         key=phrase["key"],
         kind=kind,
         score=phrase["score"],
         spans=phrase["spans"],
         similarity=similarities[phrase["key"]],
-        variants=[],
+        variants=[phrase["surface"]],
     )
 
 
 def _joined(known: Keyphrase, other: ScoredPhrase) -> Keyphrase:
-    """Return a keyphrase with the places of another spelling."""
-    spans = sorted([*known["spans"], *other["spans"]], key=_place)
+    """Return a keyphrase with the places of another spelling; of places in one another, the longest."""
+    spans: list[Span] = []
+    for span in sorted([*known["spans"], *other["spans"]], key=lambda span: (span["start"], -span["end"])):
+        if not spans or span["end"] > spans[-1]["end"]:
+            spans.append(span)
     return {**known, "spans": spans, "variants": [*known["variants"], other["surface"]]}
 
 
@@ -208,7 +212,3 @@ def _home(span: Span, phrases: Iterable[Keyphrase]) -> str | None:
         if any(one["start"] <= span["start"] and span["end"] <= one["end"] for one in phrase["spans"]):
             return phrase["surface"]
     return None
-
-
-def _place(span: Span) -> tuple[int, int]:
-    return span["start"], span["end"]

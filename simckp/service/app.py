@@ -18,6 +18,7 @@ from simckp import __version__
 from simckp.data.files import RepeatedNameError, parse_json
 from simckp.data.records import KINDS
 from simckp.prediction.predictor import KeyphrasePredictor
+from simckp.prediction.terms import Terms
 from simckp.prediction.texts import as_document
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
@@ -53,17 +54,20 @@ class Limits:
     batch: int = 8
 
 
-def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Limits()) -> FastAPI:
+def create_app(
+    predictor: KeyphrasePredictor, *, model: str, limits: Limits = Limits(), terms: Terms | None = None
+) -> FastAPI:
     """Return the web application for a predictor.
 
     Args:
         predictor: The predictor; it is used in one thread.
         model: Name of the model, for ``/health``.
         limits: Limits of the service.
+        terms: A vocabulary, and unwanted phrases.
     """
     meters = Meters()
     batcher: Batcher[Request, Answer] = Batcher(
-        partial(answers, predictor),
+        partial(answers, predictor, terms=terms),
         largest=limits.batch,
         waiting=limits.waiting,
         observe=meters.batch_documents.observe,
@@ -116,7 +120,7 @@ def create_app(predictor: KeyphrasePredictor, *, model: str, limits: Limits = Li
     return app
 
 
-def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Answer]:
+def answers(predictor: KeyphrasePredictor, batch: Sequence[Request], *, terms: Terms | None = None) -> list[Answer]:
     """Return the answers to requests for the same kinds of keyphrases."""
     kinds = batch[0].kinds
     documents = [
@@ -126,7 +130,8 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request]) -> list[Ans
         for number, request in enumerate(batch)
     ]
     answers = []
-    for request, ranking in zip(batch, predictor.rank(documents, kinds=kinds), strict=True):
+    rankings = predictor.rank(documents, predictor.wish(kinds=kinds, terms=terms))
+    for request, ranking in zip(batch, rankings, strict=True):
         given = predictor.choose(
             ranking, predictor.wish(top=request.top, min_probability=request.min_probability, kinds=kinds)
         )

@@ -435,3 +435,18 @@ def test_a_collection_is_summarised(model: Path, tmp_path: Path) -> None:
     refused = call("summarize", corpus, *options, "--by", "journal")
     assert "no document has this field; the fields are abstract, id, title, year" in str(refused.exception)
     assert "expected one of .html, .csv" in call("summarize", corpus, "-o", tmp_path / "out.pdf").stderr
+
+
+def test_a_vocabulary_of_ones_own(model: Path, tmp_path: Path) -> None:
+    note, terms, stop = (tmp_path / name for name in ("note.txt", "terms.csv", "stop.txt"))
+    note.write_text(TEXTS[0], encoding="utf-8")
+    options = ("predict", note, "--model", model, "--top", 50, "--present-only")
+    before = json.loads(fine(*options))["phrases"]
+    first, second = before[0]["phrase"], before[1]["phrase"]
+    terms.write_text(f'label,synonyms\nMy Label,"{first.upper()}"\n', encoding="utf-8")
+    stop.write_text(f"{second}\n", encoding="utf-8")
+    named = [row["phrase"] for row in json.loads(fine(*options, "--vocabulary", terms, "--stop", stop))["phrases"]]
+    assert named[0] == "My Label" and not {first, second} & set(named)
+    (only,) = json.loads(fine(*options, "--vocabulary", terms, "--only-vocabulary"))["phrases"]
+    assert (only["phrase"], only["variants"], only["spans"]) == ("My Label", [first], before[0]["spans"])
+    assert "no vocabulary is given" in str(call(*options, "--only-vocabulary").exception)

@@ -288,7 +288,7 @@ def test_no_control_character_or_surrogate_is_in_a_phrase(predictor: KeyphrasePr
     found = predictor(text, top=50, kinds=["present"])
     assert found.text == text
     assert not any(sign in phrase["surface"] for phrase in found.phrases)
-    (ranking,) = predictor.rank([as_document(text, 0)])
+    (ranking,) = predictor.rank([as_document(text, 0)], predictor.wish())
     every = [one.phrase for one in ranking.phrases["present"]]
     spans = [span for phrase in every if phrase["surface"] == "graph colouring" for span in phrase["spans"]]
     assert [text[span["start"] : span["end"]] for span in spans] == ["graph colouring"] * (sign != "\ud800")

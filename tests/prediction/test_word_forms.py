@@ -70,7 +70,7 @@ def test_hyphens_and_case_make_no_other_word() -> None:
 
 def test_the_predictor_gives_both(predictor: KeyphrasePredictor) -> None:  # noqa: F811
     text = "The university has a model of the universe. Universities differ; the university wins."
-    (ranking,) = predictor.rank([as_document(text, 0)], kinds=["present"])
+    (ranking,) = predictor.rank([as_document(text, 0)], predictor.wish(kinds=["present"]))
     spans = {
         one.phrase["surface"]: len(one.phrase["spans"])
         for one in ranking.phrases["present"]
