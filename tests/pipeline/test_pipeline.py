@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
@@ -17,6 +19,7 @@ from simckp.data import datasets
 from simckp.prediction.texts import as_document
 from simckp.runtime.provenance import trace
 from simckp.thresholds.keyphrases import predict
+from tests.conftest import REPOSITORY
 from tests.pipeline.conftest import copied
 from tests.pipeline.project import edit, files, kill, make_project, run, stages_run, start
 
@@ -86,6 +89,21 @@ def test_the_packaged_model_predicts_what_the_pipeline_predicted(project: tuple[
     (sample,) = (entry for entry in parsed["model-index"][0]["results"] if entry["dataset"]["name"] == "sample")
     assert sample["metrics"][0]["value"] == metrics["present"]["F1@5"]
     assert "| sample | 6 |" in body
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_notebook_runs(project: tuple[Path, str]) -> None:
+    folder, _ = project
+    path = REPOSITORY / "docs/notebooks/keyphrases.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    where = folder / "docs/notebooks"
+    where.mkdir(parents=True)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(where)}}).execute()
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    shown = [output for cell in cells for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in shown)
+    assert "F1@5" in shown[-1]["data"]["text/plain"] and "sample" in shown[-1]["data"]["text/plain"]
 
 
 @pytest.mark.slow
