@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import torch
@@ -50,6 +51,7 @@ def settings(stage: Stage, seed: str) -> Run:
         minimum=stage.params.selection.minimum,
         bar=sys.stderr.isatty() and is_leader(),
         engine=Engine(workers=available_cores()),
+        show=partial(_write_curves, stage),
     )
 
 
@@ -97,9 +99,14 @@ def keep_untrained(stage: Stage, model: Any, name: str) -> None:
         _keep_figures(stage, [], {"steps": 0})
 
 
-def _keep_figures(stage: Stage, history: list[dict[str, float]], figures: dict[str, float]) -> None:
+def _write_curves(stage: Stage, history: list[dict[str, float]]) -> None:
+    """Write the curves, while the training runs and at its end: editors that show DVC's plots show them grow."""
     for curve, columns in _CURVES.items():
         path = stage.entry.path("plots", f"-{curve}.csv")
         write_csv(path, columns, [entry for entry in history if columns[1] in entry])
+
+
+def _keep_figures(stage: Stage, history: list[dict[str, float]], figures: dict[str, float]) -> None:
+    _write_curves(stage, history)
     write_json(stage.entry.path("metrics"), figures)
     _LOG.info("%s: %s", stage.title, figures)

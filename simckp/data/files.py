@@ -62,9 +62,14 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[Any, Any]]) -> None:
-    """Write a header and rows; fields of a row that are not in ``columns`` are left out, missing ones are empty."""
+    """Write a header and rows; fields of a row that are not in ``columns`` are left out, missing ones are empty.
+
+    The file is never half written.
+    """
     import pandas as pd  # most stages do not need it
 
     path.parent.mkdir(parents=True, exist_ok=True)
     # The object type keeps integers with missing values as integers, and floats with all their digits.
-    pd.DataFrame(list(rows), columns=list(columns), dtype=object).to_csv(path, index=False, lineterminator="\n")
+    table = pd.DataFrame(list(rows), columns=list(columns), dtype=object)
+    with whole_or_absent(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")

@@ -225,6 +225,23 @@ class Checkpoints(TrainerCallback):  # type: ignore[misc]
         self._since = time.monotonic()
 
 
+class History(TrainerCallback):  # type: ignore[misc]
+    """Shows the log to a function whenever it grows, in the first process; also what came before a resume."""
+
+    def __init__(self, show: Callable[[list[dict[str, float]]], None]) -> None:
+        self._show = show
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Show the log."""
+        if state.is_world_process_zero:
+            self._show(log_rows(state))
+
+
+def log_rows(state: TrainerState) -> list[dict[str, float]]:
+    """Return the log: one row per entry."""
+    return [{key: float(value) for key, value in entry.items()} for entry in state.log_history]
+
+
 class _AfterStep(TrainerCallback):  # type: ignore[misc]
     """Calls a function after every optimiser step."""
 

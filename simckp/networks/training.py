@@ -22,7 +22,7 @@ from simckp.networks.distributed import gather_shares, own_share
 from simckp.networks.dropout import set_dropout
 from simckp.networks.example_store import Example, ExampleStore, make_examples
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
-from simckp.networks.trainer import GOAL, TOKENS, Checkpoints, Patience, SimCKPTrainer, Validation
+from simckp.networks.trainer import GOAL, TOKENS, Checkpoints, History, Patience, SimCKPTrainer, Validation, log_rows
 from simckp.params import Optimisation, Section
 from simckp.thresholds.selection import Ranking, calibrate
 
@@ -43,6 +43,7 @@ class Run:
         bar: Whether to show a progress bar.
         engine: Where the examples are made.
         checkpoint_seconds: Time after which a checkpoint is saved, besides those of the evaluations.
+        show: Is given the log whenever it grows, as in :class:`TrainingResult`.
     """
 
     seed: int
@@ -51,6 +52,7 @@ class Run:
     bar: bool = False
     engine: Engine = field(default_factory=Engine)
     checkpoint_seconds: float = 600.0
+    show: Callable[[list[dict[str, float]]], None] | None = None
 
     def examples(
         self, function: Callable[[Rows], list[Example]], source: Source, example: type[Example], name: str
@@ -305,6 +307,8 @@ def train(
     )
     if sampler is not None:
         trainer.add_callback(SetEpoch(sampler))
+    if run.show is not None:
+        trainer.add_callback(History(run.show))
     checkpoint = last_checkpoint(run.folder)
     if checkpoint is not None and _ran_out_of_patience(checkpoint, settings.patience):
         trainer.go_to_end(checkpoint)
@@ -323,7 +327,7 @@ def train(
         steps=state.global_step,
         best_step=int(best.rpartition("-")[2] or state.global_step),
         best_goal=float(state.best_metric or 0.0),
-        history=[{key: float(value) for key, value in entry.items()} for entry in state.log_history],
+        history=log_rows(state),
     )
 
 

@@ -76,6 +76,16 @@ def test_losses_fall_and_the_curve_is_logged(pairs: Any, tiny_bert: Path, tmp_pa
     assert trained.counts == {"documents": 6, "documents_used": 6, "documents_truncated": 0}
 
 
+def test_the_curve_is_shown_while_it_grows(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    shown: list[list[dict[str, float]]] = []
+    run = Run(seed=7, folder=tmp_path, minimum=5, show=lambda history: shown.append(list(history)))
+    rows = Listed(pairs)
+    trained = train_extractor(rows, rows, settings(tiny_bert), run, contrastive_weight=0.3, max_words=6)
+    lengths = [len(history) for history in shown]
+    assert lengths == sorted(set(lengths)) and lengths[0] == 1
+    assert shown[-1] == trained.result.history
+
+
 def test_linear_decay_to_zero_without_warm_up(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     rates = [row["learning_rate"] for row in fit(pairs, tiny_bert, tmp_path).result.history if "learning_rate" in row]
     # Twelve steps: the rate logged after step s is that of step s, 3e-3 * (12 - (s - 1)) / 12.
