@@ -4,7 +4,7 @@ from functools import partial
 
 from pipeline.overgenerate import generate, generator
 from pipeline.runner import Stage, run
-from pipeline.sampling import reranked_ids
+from pipeline.sampling import overgenerated_ids
 from simckp.documents.sampling import generated_for
 
 
@@ -15,7 +15,7 @@ def main(seed: str) -> None:
             stage,
             partial(
                 generated_for,
-                chosen=reranked_ids(stage),
+                chosen=overgenerated_ids(stage),
                 generate=generator(stage),
             ),
         )

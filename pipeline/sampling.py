@@ -11,11 +11,27 @@ def learned_ids(stage: Stage, count: int | None) -> frozenset[str]:
     return sampled_ids(stage.entry.source("documents", TRAIN), count=count, without=duplicate_ids(stage))
 
 
+def unranked_ids(stage: Stage) -> frozenset[str]:
+    """Return the ids of the training documents that the reranker does not learn from."""
+    return other_ids(stage, _reranked_count(stage))
+
+
 def other_ids(stage: Stage, count: int | None) -> frozenset[str]:
     """Return the ids of the training documents that it does not learn from."""
     return sampled_ids(stage.entry.source("documents", TRAIN), count=None, without=learned_ids(stage, count))
 
 
-def reranked_ids(stage: Stage) -> frozenset[str]:
-    """Return the ids of the training documents that the reranker learns from."""
+def overgenerated_ids(stage: Stage) -> frozenset[str]:
+    """Return the ids of the training documents for which phrases are generated."""
     return learned_ids(stage, stage.params.reranker.training_documents)
+
+
+def reranked_ids(stage: Stage) -> frozenset[str]:
+    """Return the ids of the training documents that the reranker learns from, those overgenerated for among them."""
+    return learned_ids(stage, _reranked_count(stage))
+
+
+def _reranked_count(stage: Stage) -> int | None:
+    settings = stage.params.reranker
+    count: int | None = settings.retrieved_documents or settings.training_documents
+    return count

@@ -2,7 +2,7 @@
 
 from pipeline import training
 from pipeline.runner import Stage, run
-from pipeline.sampling import other_ids
+from pipeline.sampling import unranked_ids
 from simckp.networks.training import settings_of
 from simckp.params import RerankerSettings
 from simckp.reranking.reranker import BeamOrder
@@ -17,7 +17,7 @@ def main(seed: str) -> None:
         if settings.method == "none":
             training.keep_untrained(stage, BeamOrder(settings_of(settings, RerankerSettings)), "reranker")
             return
-        rows = training.rows(stage, "generations", "neighbours", without=other_ids(stage, settings.training_documents))
+        rows = training.rows(stage, "generations", "neighbours", without=unranked_ids(stage))
         trained = train_reranker(*rows, settings, training.settings(stage, seed))
         training.keep(stage, trained, "reranker")
 

@@ -225,13 +225,18 @@ class RerankerParams(Optimisation, RerankerSettings):
     """Stage 2, a dual encoder.
 
     ``positives``: correctly ``generated`` phrases (the paper), or gold ones that were not generated as well.
-    ``negatives``: at most so many wrong phrases of a document are learned from, those of the best ranks; null, all.
+    ``negatives``: at most so many wrong phrases of a document are learned from, of all ranks alike; null, all.
     ``training_documents``: phrases are generated for so many training documents, and learned from; null, all.
+    ``retrieved_documents``: those of neighbours for so many, with these among them; null, for no others.
+    ``initial_projection``: the linear layers on the encoder begin ``random`` (the paper) or as ``identity``, which
+    keeps the similarities of a sentence encoder.
     """
 
     backbone: str
+    initial_projection: Literal["random", "identity"]
     negatives: Positive | None
     training_documents: Positive | None
+    retrieved_documents: Positive | None
     positives: Literal["generated", "generated_and_gold"]
 
 
@@ -350,6 +355,10 @@ class Params(Section):
             if stage.batch_size % self.execution.training_processes:
                 size, processes = stage.batch_size, self.execution.training_processes
                 raise ValueError(f"{name}.batch_size: {size} documents cannot be divided among {processes} processes")
+        generated, retrieved = self.reranker.training_documents, self.reranker.retrieved_documents
+        if retrieved is not None and (generated is None or retrieved < generated):
+            least = f"reranker.training_documents: {generated or 'all'}"
+            raise ValueError(f"reranker.retrieved_documents: {retrieved} is less than {least}")
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds: {self.seeds} names a seed twice")
         return self

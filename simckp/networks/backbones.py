@@ -155,10 +155,17 @@ def forget_origin(model: PreTrainedModel) -> None:
 
 
 class Projection(nn.Sequential):
-    """The linear layer and tanh of eq. 2, ``width`` to ``width``; they run in float32 even under mixed precision."""
+    """The linear layer and tanh of eq. 2, ``width`` to ``width``; they run in float32 even under mixed precision.
 
-    def __init__(self, width: int) -> None:
-        super().__init__(nn.Linear(width, width), nn.Tanh())
+    With ``identity``, the linear layer begins as one that changes nothing.
+    """
+
+    def __init__(self, width: int, *, identity: bool = False) -> None:
+        linear = nn.Linear(width, width)
+        if identity:
+            nn.init.eye_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        super().__init__(linear, nn.Tanh())
 
     def forward(self, pooled: Tensor) -> Tensor:
         """Return the embeddings, with the same shape as ``pooled``."""

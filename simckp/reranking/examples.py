@@ -3,9 +3,10 @@
 Shapes: T tokens, C generated phrases of one document.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from heapq import nsmallest
 
 import numpy as np
 import torch
@@ -64,13 +65,13 @@ def reranking_examples(
         phrase_tokenizer: The network's tokenizer for phrases.
         with_present: See :func:`reranked_phrases`.
         with_gold: Whether absent gold keyphrases that were not generated are appended as positives.
-        negatives: Maximum number of wrong phrases, those of the best ranks; None for all.
+        negatives: Maximum number of wrong phrases; None for all.
         overlap: Number of tokens that two windows of a long document share; None truncates the document.
     """
     for document, generated in rows:
         absent = reranked_phrases(generated, with_present=with_present)
         if negatives is not None:
-            absent = with_fewer_negatives(absent, negatives)
+            absent = with_fewer_negatives(absent, negatives, document["id"])
         windows = tokenizer.windows(document["text"], overlap)
         _, absent_gold = split_by_presence(document["keyphrases"], StemmedText(stems(document["text"])))
         surfaces, labels = [phrase["surface"] for phrase in absent], [phrase["label"] for phrase in absent]
@@ -97,16 +98,21 @@ def reranked_phrases(generated: Generated, *, with_present: bool = False) -> lis
     return [phrase for phrase in generated["phrases"] if not phrase["present"]]
 
 
-def with_fewer_negatives(phrases: list[GeneratedPhrase], most: int) -> list[GeneratedPhrase]:
-    """Return the right phrases and the first ``most`` wrong ones, in their order."""
-    wrong = count()
-    return [phrase for phrase in phrases if phrase["label"] or next(wrong) < most]
+def with_fewer_negatives(phrases: list[GeneratedPhrase], most: int, identifier: str) -> list[GeneratedPhrase]:
+    """Return the right phrases and at most ``most`` wrong ones of all ranks alike, in their order.
+
+    With the best ranks alone, a network learns that what looks right is wrong, and ranks worse than chance
+    (docs/decisions/0024-reranker.md). A document's choice depends on its ``identifier`` and the phrases.
+    """
+    keys = [phrase["key"] for phrase in phrases if not phrase["label"]]
+    chosen = set(nsmallest(most, keys, key=lambda key: (zlib.crc32(f"{identifier}\0{key}".encode()), key)))
+    return [phrase for phrase in phrases if phrase["label"] or phrase["key"] in chosen]
 
 
 def collate(examples: list[RerankingExample], *, pad_token_id: int, multiple: int = 1) -> Batch:
     """Return a batch in the form of the arguments of :meth:`simckp.reranking.reranker.Reranker.forward`.
 
-    A phrase that several documents share is in the batch once. Lengths are rounded up to a ``multiple``.
+    A phrase that several documents share is in the batch once. Documents' lengths are rounded up to a ``multiple``.
     """
     position_of: dict[bytes, int] = {}
     distinct: list[Integers] = []
@@ -119,7 +125,7 @@ def collate(examples: list[RerankingExample], *, pad_token_id: int, multiple: in
                 distinct.append(phrase)
             positions.append(position_of[key])
     input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id, multiple=multiple)
-    phrase_ids, phrase_mask = pad(distinct, pad_token_id, multiple=multiple)
+    phrase_ids, phrase_mask = pad(distinct, pad_token_id)
     return {
         "input_ids": input_ids,
         "attention_mask": attention_mask,

@@ -32,6 +32,7 @@ class Reranker(nn.Module):
             object for two encoders (the paper).
         tokenizer: Tokenizer of the backbone; it truncates at ``settings.max_source_tokens``.
         settings: Pooling, temperature, reduction, lengths.
+        identity: Whether the linear layers begin as ones that change nothing, instead of random ones.
     """
 
     def __init__(
@@ -40,6 +41,8 @@ class Reranker(nn.Module):
         phrase_encoder: PreTrainedModel,
         tokenizer: Tokenizer,
         settings: RerankerSettings,
+        *,
+        identity: bool = False,
     ) -> None:
         super().__init__()
         self.document_encoder = document_encoder
@@ -48,7 +51,7 @@ class Reranker(nn.Module):
         self.phrase_tokenizer = tokenizer.with_max_tokens(settings.max_phrase_tokens)
         self.settings = settings
         width = int(document_encoder.config.hidden_size)
-        self.heads = nn.ModuleDict({"document": Projection(width), "phrase": Projection(width)})
+        self.heads = nn.ModuleDict({kind: Projection(width, identity=identity) for kind in ("document", "phrase")})
 
     def forward(
         self,
@@ -132,8 +135,10 @@ class BeamOrder:
         write_settings(folder / SETTINGS_FILE, self.settings)
 
 
-def new_reranker(backbone: str, settings: RerankerSettings) -> Reranker:
+def new_reranker(backbone: str, settings: RerankerSettings, *, identity: bool = False) -> Reranker:
     """Return an untrained reranker with a pretrained backbone (a hub id, a local folder, or ``minilm``).
+
+    With ``identity``, it begins with the similarities of the backbone itself.
 
     Raises:
         SimCKPError: The backbone cannot be loaded, or reads fewer tokens than the settings require.
@@ -143,7 +148,7 @@ def new_reranker(backbone: str, settings: RerankerSettings) -> Reranker:
     for key in ("max_source_tokens", "max_phrase_tokens"):
         check_length(f"reranker.{key}", getattr(settings, key), documents)
     phrases = documents if settings.shared_encoder else load_encoder(backbone, tokenizer)
-    return Reranker(documents, phrases, Tokenizer(tokenizer, settings.max_source_tokens), settings)
+    return Reranker(documents, phrases, Tokenizer(tokenizer, settings.max_source_tokens), settings, identity=identity)
 
 
 def load_reranker(folder: Path) -> Reranker | None:

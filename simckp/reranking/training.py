@@ -20,7 +20,7 @@ from simckp.networks.training import (
 )
 from simckp.params import TRAIN, VALID, RerankerParams, RerankerSettings
 from simckp.reranking.examples import RerankingExample, collate, reranking_examples
-from simckp.reranking.reranker import new_reranker
+from simckp.reranking.reranker import Reranker, new_reranker
 from simckp.reranking.scoring import reranking_scores
 from simckp.retrieval.fusion import fused
 
@@ -48,7 +48,8 @@ def train_reranker(
         SimCKPError: The backbone cannot be loaded, or no training document is left.
     """
     transformers.set_seed(run.seed)
-    model = new_reranker(params.backbone, settings_of(params, RerankerSettings))
+    identity = params.initial_projection == "identity"
+    model = new_reranker(params.backbone, settings_of(params, RerankerSettings), identity=identity)
     examples = partial(
         _examples,
         tokenizer=model.tokenizer,
@@ -64,14 +65,20 @@ def train_reranker(
             f"none of {len(read)} training documents has a correctly generated absent keyphrase to learn from: "
             "train the extractor longer or on more documents, or set reranker.positives=generated_and_gold"
         )
-    multiple = length_multiple(params, params.max_source_tokens, params.max_phrase_tokens)
+    multiple = length_multiple(params, params.max_source_tokens)
     batch = partial(collate, pad_token_id=model.tokenizer.pad_token_id, multiple=multiple)
     held_out = list(fitting(run.examples(examples, validation, RerankingExample, VALID), params))
-    validate = ranking_validation(reranking_scores, held_out, run)
+    validate = ranking_validation(_scores_that_count, held_out, run)
     if params.patience_on == "goal_or_loss":
         validate = validated_with_loss(validate, held_out, batch)
     result = train(model, used, batch, validate, params, run)
     return Trained.of(model, result, read=read, used=used)
+
+
+def _scores_that_count(model: Reranker, examples: list[RerankingExample]) -> list[list[float]]:
+    """Return the scores of documents with a right phrase; in the others no order is better than another."""
+    found = iter(reranking_scores(model, [example for example in examples if example.label.any()]))
+    return [next(found) if example.label.any() else [0.0] * len(example.label) for example in examples]
 
 
 def _examples(rows: Rows, **options: Any) -> list[RerankingExample]:

@@ -4,14 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from simckp.errors import SimCKPError
 from simckp.execution import Listed
-from simckp.networks.training import Run
+from simckp.networks.batches import pad
+from simckp.networks.pooling import pool_texts
+from simckp.networks.training import Run, ranking_validation
 from simckp.params import RerankerParams
-from simckp.reranking.scoring import score_absent
-from simckp.reranking.training import train_reranker
-from tests.conftest import make_generated
+from simckp.reranking.examples import reranking_examples
+from simckp.reranking.reranker import new_reranker
+from simckp.reranking.scoring import reranking_scores, score_absent
+from simckp.reranking.training import _scores_that_count, train_reranker
+from tests.conftest import RERANKER_SETTINGS, make_generated
 from tests.networks.test_trainer import OPTIMISATION
 
 RERANKER = OPTIMISATION | {
@@ -19,8 +24,10 @@ RERANKER = OPTIMISATION | {
     "shared_encoder": True,
     "present_phrases": "leave_out",
     "positives": "generated",
+    "initial_projection": "random",
     "negatives": None,
     "training_documents": None,
+    "retrieved_documents": None,
     "max_phrase_tokens": 8,
 }
 
@@ -41,6 +48,33 @@ def test_the_reranker_learns_to_put_the_right_phrase_first(pairs: Any, tiny_bert
     trained = train_reranker(rows, rows, chosen, Run(seed=7, folder=tmp_path, minimum=0))
     losses = [row["loss"] for row in trained.result.history if "loss" in row]
     assert losses[-1] < losses[0]
+
+
+def test_it_can_begin_with_the_similarities_of_its_encoder(tiny_bert: Path) -> None:
+    settings = RERANKER_SETTINGS.model_copy(update={"document_pooling": "mean", "phrase_pooling": "mean"})
+    model = new_reranker(str(tiny_bert), settings, identity=True).eval()
+    rows = pad(model.tokenizer.ids(["tabu search of random graphs", "we study graphs"]), model.tokenizer.pad_token_id)
+    with torch.inference_mode():
+        hidden = model.document_encoder(*rows).last_hidden_state
+        assert torch.allclose(model.embed_documents(*rows), torch.tanh(pool_texts(hidden, rows[1], "mean")), atol=1e-5)
+        assert torch.allclose(model.embed_phrases(*rows), model.embed_documents(*rows))
+    other = new_reranker(str(tiny_bert), settings).eval()
+    assert not torch.allclose(other.heads["phrase"][0].weight, model.heads["phrase"][0].weight)
+
+
+def test_documents_without_a_right_phrase_are_not_scored_in_validation(pairs: Any, tiny_bert: Path) -> None:
+    rows = [*generations(pairs[:3], right=True), *generations(pairs[3:], right=False)]
+    model = new_reranker(str(tiny_bert), RERANKER_SETTINGS).eval()
+    united = [(document, beams) for document, beams, _ in rows]
+    examples = list(reranking_examples(united, model.tokenizer, model.phrase_tokenizer))
+    every, counted = reranking_scores(model, examples), _scores_that_count(model, examples)
+    assert counted[:3] == [pytest.approx(scores, abs=1e-5) for scores in every[:3]]
+    assert counted[3:] == [[0.0] * 3] * len(rows[3:])
+    run = Run(seed=7, folder=tiny_bert, minimum=1)
+    figures = [
+        ranking_validation(score, examples, run)(model).figures for score in (reranking_scores, _scores_that_count)
+    ]
+    assert figures[0] == pytest.approx(figures[1])
 
 
 def test_phrases_of_the_text_can_be_negatives(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
