@@ -1,7 +1,8 @@
-"""The HTTP service: ``/predict``, ``/health``, ``/metrics``, and a page at ``/``."""
+"""The HTTP service: ``/predict``, ``/predict/batch``, ``/health``, ``/metrics``, and a page at ``/``."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import difflib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,7 @@ from simckp.prediction.terms import Terms
 from simckp.prediction.texts import as_document
 from simckp.service.batching import Batcher, QueueFullError
 from simckp.service.limits import BodyLimit
-from simckp.service.messages import Answer, Health, PhraseOut, Problem, Request, SpanOut
+from simckp.service.messages import Answer, Answers, Health, PhraseOut, Problem, Request, Several, SpanOut
 from simckp.service.meters import Meters
 
 PAGE_FILES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -35,6 +36,7 @@ _PAGE_HEADERS = {
     "Cache-Control": "no-cache",
 }
 _RETRY = {"Retry-After": "1"}
+_FIELDS = sorted({*Request.model_fields, *Several.model_fields})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +88,47 @@ def create_app(
 
     @app.middleware("http")
     async def observe(request: HTTPRequest, call: Callable[[HTTPRequest], Awaitable[Response]]) -> Response:
-        if request.url.path != "/predict":
+        if not request.url.path.startswith("/predict"):
             return await call(request)
         with meters.request_seconds.time():
             response = await call(request)
         meters.requests.labels(str(response.status_code)).inc()
         return response
 
-    @app.post("/predict", responses=_refusals(limits), dependencies=[Depends(_refuse_repeated_names)])
-    async def predict(request: Request) -> Answer:
-        """Return the keyphrases of a document."""
+    async def answered(requests: list[Request]) -> list[Answer]:
+        # Requests without absent keyphrases take a tenth of the time, so they are batched separately and first.
+        groups = [("absent" in request.kinds, *sorted(set(request.kinds))) for request in requests]
+        waiting = [
+            asyncio.ensure_future(batcher(request, group)) for request, group in zip(requests, groups, strict=True)
+        ]
         try:
             async with asyncio.timeout(limits.seconds):
-                # Requests without absent keyphrases take a tenth of the time, so they are batched separately and first.
-                return await batcher(request, ("absent" in request.kinds, *sorted(set(request.kinds))))
+                return list(await asyncio.gather(*waiting))
         except QueueFullError as error:
             raise HTTPException(429, f"{limits.waiting} requests wait already", headers=_RETRY) from error
         except TimeoutError as error:
             raise HTTPException(503, f"no answer within {limits.seconds:g} s", headers=_RETRY) from error
+        finally:
+            for answer in waiting:
+                answer.cancel()
+
+    options: dict[str, Any] = {
+        "responses": _refusals(limits),
+        "dependencies": [Depends(_refuse_repeated_names)],
+    }
+
+    @app.post("/predict", **options)
+    async def predict(request: Request) -> Answer:
+        """Return the keyphrases of a document."""
+        (answer,) = await answered([request])
+        return answer
+
+    @app.post("/predict/batch", **options)
+    async def predict_batch(request: Several) -> Answers:
+        """Return the keyphrases of several documents: at most as many as requests may wait."""
+        if len(request.documents) > limits.waiting:
+            raise HTTPException(422, f"body.documents: at most {limits.waiting} documents in a request")
+        return Answers(documents=await answered(request.requests()))
 
     @app.get("/health")
     async def health() -> Health:
@@ -182,8 +207,18 @@ async def _refuse_repeated_names(request: HTTPRequest) -> None:
 async def _say_what_is_wrong(_: HTTPRequest, error: Exception) -> Response:
     """Answer with the invalid fields and what is wrong with them; the text itself is not sent back."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in errors]
+    faults = [f"{'.'.join(map(str, fault['loc']))}: {_message(fault)}" for fault in errors]
     return JSONResponse({"detail": "; ".join(faults)}, status_code=422)
+
+
+def _message(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with a field; of one that there is not, which was meant."""
+    if fault["type"] == "extra_forbidden":
+        name = str(fault["loc"][-1])
+        if near := difflib.get_close_matches(name, _FIELDS, n=1):
+            return f"unknown field; did you mean '{near[0]}'?"
+        return f"unknown field; there are {', '.join(_FIELDS)}"
+    return str(fault["msg"])
 
 
 def _file(name: str, kind: str) -> Callable[[], Awaitable[Response]]:

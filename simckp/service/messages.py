@@ -10,20 +10,16 @@ LONGEST_TEXT = 400_000
 MOST_PHRASES = 10_000
 
 
-class Request(BaseModel):
+class Given(BaseModel):
     """One text, or a title and an abstract."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "A note on tabu search."}]})
+    model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str, Field(max_length=LONGEST_TEXT)] | None = Field(
         default=None, description="Spans of the answer refer to it as it is sent."
     )
     title: str = Field(default="", max_length=LONGEST_TEXT)
     abstract: str = Field(default="", max_length=LONGEST_TEXT)
-    top: int | None = Field(default=None, ge=0, le=MOST_PHRASES, description="The best so many of both kinds.")
-    min_probability: float | None = Field(default=None, ge=0, le=1, description="All that are at least so probable.")
-    kinds: list[Kind] = Field(default=list(KINDS), min_length=1, description="Without absent ones it is much faster.")
-    every_score: bool = Field(default=False, description="Return all phrases, not only the chosen ones.")
 
     @model_validator(mode="after")
     def _one_document(self) -> Self:
@@ -32,6 +28,38 @@ class Request(BaseModel):
         if self.text is None and not self.title and not self.abstract:
             raise ValueError("send text, or title and abstract")
         return self
+
+
+class Wishes(BaseModel):
+    """What is wanted of each document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    top: int | None = Field(default=None, ge=0, le=MOST_PHRASES, description="The best so many of both kinds.")
+    min_probability: float | None = Field(default=None, ge=0, le=1, description="All that are at least so probable.")
+    kinds: list[Kind] = Field(default=list(KINDS), min_length=1, description="Without absent ones it is much faster.")
+    every_score: bool = Field(default=False, description="Return all phrases, not only the chosen ones.")
+
+
+class Request(Given, Wishes):
+    """One document, and what is wanted of it."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "A note on tabu search."}]})
+
+
+class Several(Wishes):
+    """Several documents, and what is wanted of each."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"documents": [{"text": "A note on tabu search."}]}]}
+    )
+
+    documents: list[Given] = Field(min_length=1)
+
+    def requests(self) -> list[Request]:
+        """Return one request for each document."""
+        wishes = {name: getattr(self, name) for name in Wishes.model_fields}
+        return [Request(**document.model_dump(), **wishes) for document in self.documents]
 
 
 class SpanOut(BaseModel):
@@ -61,6 +89,12 @@ class Answer(BaseModel):
     phrases: list[PhraseOut]
     truncated: bool
     warnings: list[str]
+
+
+class Answers(BaseModel):
+    """The keyphrases of several documents, in their order."""
+
+    documents: list[Answer]
 
 
 class Problem(BaseModel):

@@ -51,6 +51,25 @@ def test_options(address: str) -> None:
     assert {p["part_of"] for p in every} - {None} <= wholes and all("similarity" in p for p in every)
 
 
+def test_several_documents_in_one_request(address: str) -> None:
+    documents = [{"text": TEXTS[0]}, {"title": "On graphs", "abstract": TEXTS[1]}, {"text": TEXTS[2]}]
+    body = {"documents": documents, "kinds": ["present"], "top": 3}
+    found = httpx.post(f"{address}/predict/batch", json=body, timeout=60).json()["documents"]
+    alone = [ask(address, **document, kinds=["present"], top=3).json() for document in documents]
+    assert [[p["phrase"] for p in one["phrases"]] for one in found] == [
+        [p["phrase"] for p in one["phrases"]] for one in alone
+    ]
+    assert [one["text"] for one in found] == [one["text"] for one in alone]
+    for wrong, said in (
+        ({"documents": []}, "body.documents: "),
+        ({"documents": [{"text": "a"}] * 65}, "at most 64 documents in a request"),
+        ({"documents": [{"txt": "a"}]}, "body.documents.0.txt: unknown field; did you mean 'text'?"),
+        ({"documents": [{}]}, "body.documents.0: Value error, send text, or title and abstract"),
+    ):
+        refused = httpx.post(f"{address}/predict/batch", json=wrong, timeout=60)
+        assert refused.status_code == 422 and said in refused.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
@@ -63,7 +82,8 @@ def test_options(address: str) -> None:
         (b'{"text": "a", "kinds": []}', 422, "body.kinds"),
         (b'{"text": "a", "top": -1}', 422, "body.top"),
         (b'{"text": "a", "min_probability": NaN}', 422, "body.min_probability"),
-        (b'{"text": "a", "colour": 1}', 422, "body.colour"),
+        (b'{"text": "a", "colour": 1}', 422, "body.colour: unknown field; there are abstract, documents, every_score"),
+        (b'{"texts": ["a"]}', 422, "body.texts: unknown field; did you mean 'text'?"),
         (b'{"text": "a", "text": "b"}', 422, "body.text: stands twice; send it once"),
         (b'{"title": "a", "abstract": "b", "title": "c"}', 422, "body.title: stands twice"),
         (b'{"text": ' + b"[" * 50_000, 400, "error parsing the body"),
@@ -122,7 +142,12 @@ def test_health_metrics_and_description(address: str) -> None:
     assert httpx.get(f"{address}/health").json()["status"] == "ok"
     metrics = httpx.get(f"{address}/metrics").text
     assert 'simckp_requests_total{status="200"}' in metrics and "simckp_batch_documents_bucket" in metrics
-    assert set(httpx.get(f"{address}/openapi.json").json()["paths"]) == {"/predict", "/health", "/metrics"}
+    assert set(httpx.get(f"{address}/openapi.json").json()["paths"]) == {
+        "/predict",
+        "/predict/batch",
+        "/health",
+        "/metrics",
+    }
 
 
 def test_two_hundred_requests_at_once(model: Path) -> None:
