@@ -1,4 +1,4 @@
-"""The HTTP service: ``/predict``, ``/predict/batch``, ``/health``, ``/metrics``, and a page at ``/``."""
+"""The HTTP service: ``/predict``, ``/predict/batch``, ``/text``, ``/health``, ``/metrics``, and a page at ``/``."""
 
 import asyncio
 import difflib
@@ -18,12 +18,14 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from simckp import __version__
 from simckp.data.files import RepeatedNameError, parse_json
 from simckp.data.records import KINDS
+from simckp.errors import SimCKPError
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.terms import Terms
 from simckp.prediction.texts import as_document
 from simckp.service.batching import Batcher, QueueFullError
+from simckp.service.files import pdf_text
 from simckp.service.limits import BodyLimit
-from simckp.service.messages import Answer, Answers, Health, PhraseOut, Problem, Request, Several, SpanOut
+from simckp.service.messages import Answer, Answers, Extracted, Health, PhraseOut, Problem, Request, Several, SpanOut
 from simckp.service.meters import Meters
 
 PAGE_FILES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
@@ -36,6 +38,13 @@ _PAGE_HEADERS = {
     "Cache-Control": "no-cache",
 }
 _RETRY = {"Retry-After": "1"}
+_TEXT = "/text"
+_PDF_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 _FIELDS = sorted({*Request.model_fields, *Several.model_fields})
 
 
@@ -48,12 +57,14 @@ class Limits:
         seconds: Maximum time to receive a body, and from then to the answer.
         waiting: Maximum number of waiting requests; more are refused.
         batch: Maximum number of requests per batch.
+        file_bytes: Maximum size of a PDF file in bytes.
     """
 
     body_bytes: int = 1_000_000
     seconds: float = 60.0
     waiting: int = 64
     batch: int = 8
+    file_bytes: int = 20_000_000
 
 
 def create_app(
@@ -83,7 +94,9 @@ def create_app(
         await batcher.stop()
 
     app = FastAPI(title="SimCKP", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(BodyLimit, largest=limits.body_bytes, seconds=limits.seconds)
+    app.add_middleware(
+        BodyLimit, largest=limits.body_bytes, seconds=limits.seconds, of_paths={_TEXT: limits.file_bytes}
+    )
     app.add_exception_handler(RequestValidationError, _say_what_is_wrong)
 
     @app.middleware("http")
@@ -129,6 +142,18 @@ def create_app(
         if len(request.documents) > limits.waiting:
             raise HTTPException(422, f"body.documents: at most {limits.waiting} documents in a request")
         return Answers(documents=await answered(request.requests()))
+
+    @app.post(_TEXT, responses=_refusals(limits), openapi_extra=_PDF_BODY)
+    async def text(request: HTTPRequest) -> Extracted:
+        """Return the text of a PDF file, which is the body."""
+        body = await request.body()
+        try:
+            async with asyncio.timeout(limits.seconds):
+                return Extracted(text=await asyncio.to_thread(pdf_text, body))
+        except SimCKPError as error:
+            raise HTTPException(422, f"body: {error}") from error
+        except TimeoutError as error:
+            raise HTTPException(503, f"no answer within {limits.seconds:g} s", headers=_RETRY) from error
 
     @app.get("/health")
     async def health() -> Health:

@@ -97,6 +97,12 @@ class Answers(BaseModel):
     documents: list[Answer]
 
 
+class Extracted(BaseModel):
+    """The text of a file."""
+
+    text: str
+
+
 class Problem(BaseModel):
     """The reason why a request was refused."""
 

@@ -11,6 +11,54 @@ $("text").addEventListener("keydown", (event) => {
 $("least").addEventListener("input", () => { least = Number($("least").value); show(); });
 $("own").addEventListener("click", () => { least = null; show(); });
 
+$("file").addEventListener("change", () => { if ($("file").files.length) open($("file").files[0]); });
+$("text").addEventListener("dragover", (event) => { event.preventDefault(); $("text").classList.add("over"); });
+$("text").addEventListener("dragleave", () => $("text").classList.remove("over"));
+$("text").addEventListener("drop", (event) => {
+  $("text").classList.remove("over");
+  if (event.dataTransfer.files.length) { event.preventDefault(); open(event.dataTransfer.files[0]); }
+});
+$("save-csv").addEventListener("click", () => save("keyphrases.csv", "text/csv", csv));
+$("save-json").addEventListener("click", () => save("keyphrases.json", "application/json", json));
+$("save-bib").addEventListener("click", () => save("keywords.bib", "application/x-bibtex", bibtex));
+
+// A text file is read here, the text of a PDF by the service.
+async function open(file) {
+  say(`Opening ${file.name} …`);
+  try {
+    if (file.type === "application/pdf" || /\.pdf$/i.test(file.name)) {
+      const response = await fetch("text", { method: "POST", headers: { "Content-Type": "application/pdf" }, body: file });
+      const found = await response.json();
+      if (!response.ok) throw new Error(found.detail);
+      $("text").value = found.text;
+    } else {
+      $("text").value = await file.text();
+    }
+    say(`${file.name} is open: ${$("text").value.length} characters.`);
+    $("text").focus();
+  } catch (error) {
+    say(`${file.name} was not opened: ${error.message}`, true);
+  }
+}
+
+const shown = () => answer.phrases.filter(isGiven);
+const quoted = (value) => `"${String(value).replaceAll('"', '""')}"`;
+const csv = () => [
+  "phrase,kind,score,similarity,occurrences,variants",
+  ...shown().map((phrase) => [quoted(phrase.phrase), phrase.kind, phrase.score, phrase.similarity, phrase.spans.length,
+    quoted(phrase.variants.join(";"))].join(",")),
+].join("\n") + "\n";
+const json = () => JSON.stringify(shown(), null, 2) + "\n";
+const bibtex = () => `keywords = {${shown().map((phrase) => phrase.phrase.replace(/[{}\\]/g, "")).join("; ")}}\n`;
+
+function save(name, type, content) {
+  const link = element("a", "");
+  link.href = URL.createObjectURL(new Blob([content()], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 async function find() {
   $("find").disabled = true;
   say("Reading …");

@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 from simckp.prediction.predictor import KeyphrasePredictor
 from tests.prediction.test_predictor import TEXTS
 from tests.service.conftest import served
+from tests.service.pdf import pdf_with
 
 CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance]
 
@@ -68,6 +69,21 @@ def test_several_documents_in_one_request(address: str) -> None:
     ):
         refused = httpx.post(f"{address}/predict/batch", json=wrong, timeout=60)
         assert refused.status_code == 422 and said in refused.json()["detail"]
+
+
+def test_the_text_of_a_pdf_file(address: str) -> None:
+    answer = httpx.post(f"{address}/text", content=pdf_with("Tabu search of sparse graphs"), timeout=60)
+    assert answer.json() == {"text": "Tabu search of sparse graphs"}
+    for content, said in (
+        (b"no pdf", "body: no PDF file that can be read"),
+        (pdf_with("x")[:200], "body: no PDF file that can be read"),
+        (b"", "body: no PDF file that can be read"),
+        (pdf_with(""), "body: there is no text in this PDF file; is it a scan?"),
+    ):
+        refused = httpx.post(f"{address}/text", content=content, timeout=60)
+        assert refused.status_code == 422 and said in refused.json()["detail"], refused.text
+    assert httpx.post(f"{address}/text", content=b"%PDF" + b" " * 2_000_000, timeout=60).status_code == 422
+    assert httpx.post(f"{address}/text", content=b" " * 20_000_001, timeout=60).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -145,6 +161,7 @@ def test_health_metrics_and_description(address: str) -> None:
     assert set(httpx.get(f"{address}/openapi.json").json()["paths"]) == {
         "/predict",
         "/predict/batch",
+        "/text",
         "/health",
         "/metrics",
     }

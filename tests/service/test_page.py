@@ -1,5 +1,7 @@
 """The page in headless Chromium: by keyboard alone, in light and dark, with nothing of another host."""
 
+import csv
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.conftest import REPOSITORY
+from tests.service.pdf import pdf_with
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -38,7 +41,8 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 def press(browser: Any, *keys: str) -> None:
     for key in keys:
-        browser.switch_to.active_element.send_keys(key)
+        # As a keyboard does: what is sent to an input of files would be the name of one.
+        webdriver.ActionChains(browser).send_keys(key).perform()
 
 
 def items(browser: Any, kind: str) -> list[str]:
@@ -58,7 +62,7 @@ def find(browser: Any, address: str) -> None:
     press(browser, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "text"
     browser.execute_cdp_cmd("Input.insertText", {"text": TEXT})
-    press(browser, Keys.CONTROL + Keys.ENTER)
+    webdriver.ActionChains(browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
     WebDriverWait(browser, 30).until(lambda b: b.find_element(By.ID, "status").text.startswith("Done"))
 
 
@@ -97,6 +101,34 @@ def test_the_slider_by_keyboard(browser: Any, address: str) -> None:
     assert browser.switch_to.active_element.get_attribute("id") == "own"
     press(browser, Keys.ENTER)
     assert items(browser, "present") == chosen
+
+
+def test_a_file_is_opened_and_the_keyphrases_are_saved(browser: Any, address: str, tmp_path: Path) -> None:
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    show(browser, address)
+    status = browser.find_element(By.ID, "status")
+    (tmp_path / "paper.pdf").write_bytes(pdf_with("Tabu search of random graphs and local search"))
+    browser.find_element(By.ID, "file").send_keys(str(tmp_path / "paper.pdf"))
+    WebDriverWait(browser, 30).until(lambda _: "is open" in status.text)
+    assert browser.find_element(By.ID, "text").get_property("value") == "Tabu search of random graphs and local search"
+    (tmp_path / "broken.pdf").write_bytes(b"nothing")
+    browser.find_element(By.ID, "file").send_keys(str(tmp_path / "broken.pdf"))
+    WebDriverWait(browser, 30).until(lambda _: "broken.pdf was not opened: body: no PDF file" in status.text)
+    (tmp_path / "note.txt").write_text(TEXT, encoding="utf-8")
+    browser.find_element(By.ID, "file").send_keys(str(tmp_path / "note.txt"))
+    WebDriverWait(browser, 30).until(lambda _: "note.txt is open" in status.text)
+    browser.find_element(By.ID, "absent").click()
+    browser.find_element(By.ID, "find").click()
+    WebDriverWait(browser, 30).until(lambda _: status.text.startswith("Done"))
+    names = {"save-csv": "keyphrases.csv", "save-json": "keyphrases.json", "save-bib": "keywords.bib"}
+    for button, name in names.items():
+        browser.find_element(By.ID, button).click()
+        WebDriverWait(browser, 30).until(lambda _, name=name: (tmp_path / name).exists())
+    phrases = [phrase["phrase"] for phrase in json.loads((tmp_path / "keyphrases.json").read_text(encoding="utf-8"))]
+    assert len(phrases) == len(items(browser, "present")) >= 3
+    with (tmp_path / "keyphrases.csv").open(encoding="utf-8", newline="") as source:
+        assert [row["phrase"] for row in csv.DictReader(source)] == phrases
+    assert (tmp_path / "keywords.bib").read_text(encoding="utf-8") == f"keywords = {{{'; '.join(phrases)}}}\n"
 
 
 def test_colours_have_contrast(browser: Any, address: str) -> None:
