@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -44,15 +45,23 @@ def rows(stage: Stage, *names: str, without: frozenset[str]) -> tuple[AlignedDat
 
 
 def settings(stage: Stage, seed: str) -> Run:
-    """Return the settings of the training that are not hyper-parameters."""
-    return Run(
+    """Return the settings of the training that are not hyper-parameters.
+
+    Raises:
+        SimCKPError: A tracker is unknown or not installed.
+    """
+    run = Run(
         seed=int(seed),
         folder=stage.scratch,
         minimum=stage.params.selection.minimum,
         bar=sys.stderr.isatty() and is_leader(),
         engine=Engine(workers=available_cores()),
         show=partial(_write_curves, stage),
+        report_to=tuple(stage.all_params.execution.report_to),
+        logs=Path("logs", stage.title.replace(" ", "-")),
     )
+    run.trackers()  # an error shows now, and not after the examples were made
+    return run
 
 
 def launch(script: str) -> None:

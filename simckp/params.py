@@ -301,7 +301,7 @@ class Execution(Section):
     ``engine`` maps the stages that work document by document: ``local`` processes, or a ``ray`` cluster.
     ``training_processes`` share each training, one a GPU. ``checkpoint_documents`` are overgenerated between two
     checkpoints. ``generation_batch`` texts are searched together and ``scoring_batch`` texts scored together; a batch
-    for which a GPU has no memory is halved.
+    for which a GPU has no memory is halved. ``report_to``: trackers that are given the log of a training.
     """
 
     engine: Literal["local", "ray"]
@@ -309,6 +309,7 @@ class Execution(Section):
     checkpoint_documents: Positive
     generation_batch: Positive
     scoring_batch: Positive
+    report_to: list[str]
 
 
 class Params(Section):

@@ -1,5 +1,6 @@
 """Train a network, with checkpoints that can be resumed, early stopping on validation, and a log for plots."""
 
+import importlib.util
 import json
 import math
 import os
@@ -12,7 +13,8 @@ from typing import Any, TypeVar
 
 import torch
 from torch import nn
-from transformers import TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState, TrainingArguments
+from transformers.integrations import get_reporting_integration_callbacks
 from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
@@ -44,6 +46,8 @@ class Run:
         engine: Where the examples are made.
         checkpoint_seconds: Time after which a checkpoint is saved, besides those of the evaluations.
         show: Is given the log whenever it grows, as in :class:`TrainingResult`.
+        report_to: Trackers that are given the log, by their names in transformers.
+        logs: Folder for what trackers write.
     """
 
     seed: int
@@ -53,6 +57,29 @@ class Run:
     engine: Engine = field(default_factory=Engine)
     checkpoint_seconds: float = 600.0
     show: Callable[[list[dict[str, float]]], None] | None = None
+    report_to: tuple[str, ...] = ()
+    logs: Path | None = None
+
+    def trackers(self) -> list[TrainerCallback]:
+        """Return the callbacks of the trackers.
+
+        Raises:
+            SimCKPError: A tracker is unknown, or its package is not installed.
+        """
+        if self.logs is not None:
+            os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(self.logs))
+        try:
+            kinds = dict(zip(self.report_to, get_reporting_integration_callbacks(list(self.report_to)), strict=True))
+            return [kind(**self._options(name)) for name, kind in kinds.items()]
+        except (ValueError, RuntimeError) as error:
+            raise SimCKPError(f"execution.report_to: {error}") from error
+
+    def _options(self, name: str) -> dict[str, Any]:
+        if name != "dvclive" or importlib.util.find_spec(name) is None:
+            return {}
+        # By itself it would write a dvc.yaml and an experiment of its own.
+        live = importlib.import_module(name).Live(dir=self.logs and str(self.logs), dvcyaml=None, save_dvc_exp=False)
+        return {"live": live}
 
     def examples(
         self, function: Callable[[Rows], list[Example]], source: Source, example: type[Example], name: str
@@ -302,7 +329,11 @@ def train(
         train_dataset=examples,
         eval_dataset=examples[:1],  # the Trainer requires one; `validate` has its own examples
         decay_all=settings.decayed == "all",
-        callbacks=[Patience(early_stopping_patience=settings.patience), Checkpoints(run.checkpoint_seconds)],
+        callbacks=[
+            Patience(early_stopping_patience=settings.patience),
+            Checkpoints(run.checkpoint_seconds),
+            *run.trackers(),
+        ],
         validate=validate,
     )
     if sampler is not None:

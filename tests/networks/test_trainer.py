@@ -86,6 +86,29 @@ def test_the_curve_is_shown_while_it_grows(pairs: Any, tiny_bert: Path, tmp_path
     assert shown[-1] == trained.result.history
 
 
+def test_a_tracker_gets_the_log_and_no_other_writes(
+    pairs: Any, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TENSORBOARD_LOGGING_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    run = Run(seed=7, folder=tmp_path / "run", minimum=5, report_to=("tensorboard",), logs=tmp_path / "logs")
+    rows = Listed(pairs)
+    train_extractor(rows, rows, settings(tiny_bert), run, contrastive_weight=0.3, max_words=6)
+    (written,) = (tmp_path / "logs").iterdir()
+    assert written.name.startswith("events.") and b"eval/f1_at_m" in written.read_bytes()
+    fit(pairs, tiny_bert, tmp_path / "other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs", "other", "run"]
+    monkeypatch.delenv("TENSORBOARD_LOGGING_DIR")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("pencil", "report_to: pencil is not supported"), ("swanlab", "report_to: .*swanlab")]
+)
+def test_a_tracker_that_is_not_there(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(SimCKPError, match=message):
+        Run(seed=7, folder=tmp_path, minimum=5, report_to=(name,)).trackers()
+
+
 def test_linear_decay_to_zero_without_warm_up(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
     rates = [row["learning_rate"] for row in fit(pairs, tiny_bert, tmp_path).result.history if "learning_rate" in row]
     # Twelve steps: the rate logged after step s is that of step s, 3e-3 * (12 - (s - 1)) / 12.
