@@ -30,6 +30,7 @@ _SPELLINGS = [
         (r"ae|oe", "e"),
     )
 ]
+_VOWEL = re.compile(r"[aeiouy]")
 _PLURAL = re.compile(r"(?<=\w[^siu])s$")
 
 
@@ -43,7 +44,11 @@ def concept(surface: str) -> str:
     """
     words = [_american(word) for word in tokens(surface) if has_letter_or_digit(word) or word in "+#"]
     # The endings of the last word alone: "time series" and "timeseries" are one phrase.
-    return "".join([*(_PLURAL.sub("", word) for word in words[:-1]), *map(word_form, words[-1:])])
+    return "".join([*(_PLURAL.sub("", word) for word in words[:-1]), *map(_without_ending, words[-1:])])
+
+
+def _without_ending(word: str) -> str:
+    return word_form(word) if _VOWEL.search(word) and len(word) > 3 else _PLURAL.sub("", word)
 
 
 def _american(word: str) -> str:

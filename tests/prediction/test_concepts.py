@@ -20,12 +20,15 @@ ONE = [
     ("defence", "defense"),
     ("catalogue", "catalogs"),
     ("devices", "device"),
+    ("CNN", "CNNs"),
     ("support vector machines", "support vector machine"),
     ("systems engineering", "system engineering"),
     ("Schrödinger equation", "Schrodinger equations"),
 ]
 OTHERS = [
     ("C", "C++", "C#"),
+    ("MC", "MCC"),
+    ("l2", "l2e"),
     ("university", "universe"),
     ("time", "time series"),
     ("analyse", "analysis"),
