@@ -4,6 +4,7 @@ The rules say only whether two phrases of one document are the same; nobody sees
 """
 
 import re
+from functools import lru_cache
 
 from simckp.prediction.word_forms import word_form
 from simckp.text import has_letter_or_digit, tokens
@@ -34,6 +35,7 @@ _VOWEL = re.compile(r"[aeiouy]")
 _PLURAL = re.compile(r"(?<=\w[^siu])s$")
 
 
+@lru_cache(maxsize=1 << 16)
 def concept(surface: str) -> str:
     """Return what all spellings of a phrase have in common, and no other phrase has.
 
@@ -47,10 +49,12 @@ def concept(surface: str) -> str:
     return "".join([*(_PLURAL.sub("", word) for word in words[:-1]), *map(_without_ending, words[-1:])])
 
 
+@lru_cache(maxsize=1 << 16)
 def _without_ending(word: str) -> str:
     return word_form(word) if _VOWEL.search(word) and len(word) > 3 else _PLURAL.sub("", word)
 
 
+@lru_cache(maxsize=1 << 16)
 def _american(word: str) -> str:
     for pattern, american in _SPELLINGS:
         word = pattern.sub(american, word)

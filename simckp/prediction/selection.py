@@ -4,7 +4,7 @@ The rule by which a method is scored (:mod:`simckp.thresholds.keyphrases`) alway
 phrase beside it and every spelling. People are shown what is likely to be a keyphrase, once.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from simckp.thresholds.keyphrases import reading_warnings
 from simckp.thresholds.selection import Floats
 
 # A phrase that is less likely to be right is not shown, however few there are.
-LEAST_PROBABLE = 0.15
+LEAST_PROBABLE = 0.1
 _NO_WORDS = "no word in the text"
 _OWN_WORDS = Terms()
 
@@ -196,19 +196,14 @@ def _variants(text: str, phrase: Keyphrase) -> list[str]:
 
 def _with_parts(phrases: Sequence[Keyphrase]) -> list[Ranked]:
     """Mark each phrase that stands only inside better ones."""
-    whole: list[Ranked] = []
+    found: list[Ranked] = []
+    # At each place of the text, the end of the longest span of a better phrase that covers it, and that phrase.
+    reach: dict[int, tuple[int, str]] = {}
     for phrase in phrases:
-        around = None
-        if phrase["spans"]:
-            better = [one.phrase for one in whole if one.part_of is None]
-            homes = [_home(span, better) for span in phrase["spans"]]
-            around = homes[0] if all(homes) else None
-        whole.append(Ranked(phrase, around))
-    return whole
-
-
-def _home(span: Span, phrases: Iterable[Keyphrase]) -> str | None:
-    for phrase in phrases:
-        if any(one["start"] <= span["start"] and span["end"] <= one["end"] for one in phrase["spans"]):
-            return phrase["surface"]
-    return None
+        homes = [reach.get(span["start"], (0, "")) for span in phrase["spans"]]
+        inside = bool(homes) and all(end >= span["end"] for (end, _), span in zip(homes, phrase["spans"], strict=True))
+        found.append(Ranked(phrase, homes[0][1] if inside else None))
+        for span in () if inside else phrase["spans"]:
+            for place in range(span["start"], span["end"]):
+                reach[place] = max(reach.get(place, (0, "")), (span["end"], phrase["surface"]))
+    return found

@@ -5,6 +5,7 @@ Networks score, and evaluations count, a phrase by its Porter stems, which join 
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeVar
 
 from simckp.candidates.mining import commonest_form
@@ -17,6 +18,7 @@ _ENDING_OF_Y = re.compile(r"(?<=\w\w)(?:ies|ied|y|ying)$")
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
 
 
+@lru_cache(maxsize=1 << 16)
 def word_form(word: str) -> str:
     """Return what the inflected forms of a lower-case word have in common; no other word with its stem has it.
 

@@ -91,14 +91,14 @@ def test_the_number_is_that_of_the_highest_expected_f1_and_nothing_is_forced() -
         "neural networks",
         "decoding",
     ]
-    improbable = ranking(scored("present", ("beam", 0.1, "Beam")), scored("absent", ("x", 0.1, "")))
+    improbable = ranking(scored("present", ("beam", 0.09, "Beam")), scored("absent", ("x", 0.09, "")))
     phrases, warnings = choose(improbable, THRESHOLDS, AS_THEY_ARE, Wish())
     assert (phrases, warnings) == ([], ["none of 2 phrases is likely to be a keyphrase; top shows the best of them"])
 
 
 @pytest.mark.parametrize(
     ("probability", "expected"),
-    [([], 0), ([0.1], 0), ([0.9, 0.8, 0.2], 2), ([0.2] * 6, 6), ([0.5, 0.5, 0.01], 2), ([LEAST_PROBABLE], 1)],
+    [([], 0), ([0.09], 0), ([0.9, 0.8, 0.2], 2), ([0.2] * 6, 6), ([0.5, 0.5, 0.01], 2), ([LEAST_PROBABLE], 1)],
 )
 def test_the_likely_count(probability: list[float], expected: int) -> None:
     assert likely_count(np.asarray(probability, dtype=np.float64)) == expected
