@@ -1,7 +1,7 @@
 """Save the figures of a finished run in one file, without any document text: ``python -m tools.keep_results FILE``.
 
 Run it in the folder of the run. The keys are the names of the metrics files, and ``parameters`` and ``comparisons``
-(the tables of experiments).
+(the tables of experiments) if their stages were run.
 """
 
 import json
@@ -18,7 +18,7 @@ def figures() -> dict[str, Any]:
         str(path.relative_to(METRICS).with_suffix("")): json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(METRICS.rglob("*.json"))
     }
-    for path in (PARAMETERS, COMPARISONS):
+    for path in filter(Path.exists, (PARAMETERS, COMPARISONS)):
         contents[path.stem] = json.loads(path.read_text(encoding="utf-8"))
     return contents
 
