@@ -207,6 +207,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(model: Path) -> None:
 
 @pytest.mark.slow
 def test_no_request_makes_it_fail(address: str) -> None:
+    schemathesis.serializer.alias("application/pdf", "application/octet-stream")
     for result in schemathesis.openapi.from_url(f"{address}/openapi.json").get_all_operations():
 
         @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
