@@ -14,7 +14,7 @@ from simckp.data.datasets import AlignedDatasets
 from simckp.data.files import write_csv, write_json
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, available_cores
-from simckp.networks.training import Run, Trained
+from simckp.networks.training import Run, Trained, trackers
 from simckp.params import TRAIN, VALID, read_params
 
 _LOG = logging.getLogger("pipeline")
@@ -50,18 +50,16 @@ def settings(stage: Stage, seed: str) -> Run:
     Raises:
         SimCKPError: A tracker is unknown or not installed.
     """
-    run = Run(
+    return Run(
         seed=int(seed),
         folder=stage.scratch,
         minimum=stage.params.selection.minimum,
         bar=sys.stderr.isatty() and is_leader(),
         engine=Engine(workers=available_cores()),
         show=partial(_write_curves, stage),
-        report_to=tuple(stage.all_params.execution.report_to),
-        logs=Path("logs", stage.title.replace(" ", "-")),
+        # An error shows here, and not after the examples were made.
+        trackers=trackers(stage.all_params.execution.report_to, Path("logs", stage.title.replace(" ", "-"))),
     )
-    run.trackers()  # an error shows now, and not after the examples were made
-    return run
 
 
 def launch(script: str) -> None:

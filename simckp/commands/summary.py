@@ -44,9 +44,9 @@ def summary_of(
 
 
 def _group(raw: RawDocument, by: str | None) -> str:
-    value = None if by is None else raw.record.get(by)
     if by is None:
         return ""
+    value = raw.record.get(by)
     return _UNKNOWN if value is None or str(value).strip() in ("", "nan") else str(value).strip()
 
 

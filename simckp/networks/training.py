@@ -5,7 +5,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -46,8 +46,7 @@ class Run:
         engine: Where the examples are made.
         checkpoint_seconds: Time after which a checkpoint is saved, besides those of the evaluations.
         show: Is given the log whenever it grows, as in :class:`TrainingResult`.
-        report_to: Trackers that are given the log, by their names in transformers.
-        logs: Folder for what trackers write.
+        trackers: Are given the log; see :func:`trackers`.
     """
 
     seed: int
@@ -57,35 +56,38 @@ class Run:
     engine: Engine = field(default_factory=Engine)
     checkpoint_seconds: float = 600.0
     show: Callable[[list[dict[str, float]]], None] | None = None
-    report_to: tuple[str, ...] = ()
-    logs: Path | None = None
-
-    def trackers(self) -> list[TrainerCallback]:
-        """Return the callbacks of the trackers.
-
-        Raises:
-            SimCKPError: A tracker is unknown, or its package is not installed.
-        """
-        if self.logs is not None:
-            os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(self.logs))
-        try:
-            kinds = dict(zip(self.report_to, get_reporting_integration_callbacks(list(self.report_to)), strict=True))
-            return [kind(**self._options(name)) for name, kind in kinds.items()]
-        except (ValueError, RuntimeError) as error:
-            raise SimCKPError(f"execution.report_to: {error}") from error
-
-    def _options(self, name: str) -> dict[str, Any]:
-        if name != "dvclive" or importlib.util.find_spec(name) is None:
-            return {}
-        # By itself it would write a dvc.yaml and an experiment of its own.
-        live = importlib.import_module(name).Live(dir=self.logs and str(self.logs), dvcyaml=None, save_dvc_exp=False)
-        return {"live": live}
+    trackers: tuple[TrainerCallback, ...] = ()
 
     def examples(
         self, function: Callable[[Rows], list[Example]], source: Source, example: type[Example], name: str
     ) -> ExampleStore[Example]:
         """Make the examples of a set in this run's folder; see :func:`simckp.networks.example_store.make_examples`."""
         return make_examples(function, source, example, folder=self.folder / "examples" / name, engine=self.engine)
+
+
+def trackers(names: Sequence[str], logs: Path) -> tuple[TrainerCallback, ...]:
+    """Return the callbacks of trackers.
+
+    Args:
+        names: Their names in transformers.
+        logs: Folder for what they write.
+
+    Raises:
+        SimCKPError: A tracker is unknown, or its package is not installed.
+    """
+    os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(logs))
+    try:
+        kinds = zip(names, get_reporting_integration_callbacks(list(names)), strict=True)
+        return tuple(kind(**_options(name, logs)) for name, kind in kinds)
+    except (ValueError, RuntimeError) as error:
+        raise SimCKPError(f"execution.report_to: {error}") from error
+
+
+def _options(name: str, logs: Path) -> dict[str, Any]:
+    if name != "dvclive" or importlib.util.find_spec(name) is None:
+        return {}
+    # By itself it would write a dvc.yaml and an experiment of its own.
+    return {"live": importlib.import_module(name).Live(dir=str(logs), dvcyaml=None, save_dvc_exp=False)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +334,7 @@ def train(
         callbacks=[
             Patience(early_stopping_patience=settings.patience),
             Checkpoints(run.checkpoint_seconds),
-            *run.trackers(),
+            *run.trackers,
         ],
         validate=validate,
     )

@@ -33,7 +33,7 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
     (tagged,) = predictor.tag([document])
     wish = predictor.wish()
     (ranking,) = predictor.rank([document], wish)
-    given = {(phrase["kind"], phrase["surface"]) for phrase in predictor.choose(ranking, wish).phrases}
+    given = predictor.choose(ranking, wish).names
     for kind, scored in zip(KINDS, ranking.pair, strict=True):
         ranked = ranking.phrases[kind]
         threshold, predicted = _threshold(predictor, scored)

@@ -53,26 +53,19 @@ def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: 
     (folder / THRESHOLDS).write_text(json.dumps(list(thresholds), indent=1) + "\n", encoding="utf-8")
 
 
-def read_calibrations(path: Path) -> dict[str, Threshold]:
-    """Return the adaptive thresholds of the file by kind, without those that were calibrated on nothing.
+def read_thresholds(path: Path, method: str) -> tuple[dict[str, Threshold], dict[str, Threshold]]:
+    """Return the thresholds of a method by kind, and the adaptive ones that were calibrated on something.
 
-    They know how probable a score makes a phrase. See :func:`read_thresholds` for the file, which was checked by it.
-    """
-    rows = of_method(json.loads(path.read_text(encoding="utf-8")), ADAPTIVE)
-    return {kind: row for kind, row in rows.items() if row["features"]}
-
-
-def read_thresholds(path: Path, method: str) -> dict[str, Threshold]:
-    """Return the thresholds of a method by kind.
+    The latter know how probable a score makes a phrase; a kind without a right phrase in validation has none.
 
     Raises:
         SimCKPError: The file is missing or invalid, or lacks the method's threshold of a kind.
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        thresholds = of_method(rows, method)
+        thresholds, calibrations = of_method(rows, method), of_method(rows, ADAPTIVE)
         if set(thresholds) != set(KINDS):
             raise ValueError(f"no threshold of each kind by the method {method!r}")
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SimCKPError(f"{path}: not the thresholds of a model: {error}") from error
-    return thresholds
+    return thresholds, {kind: row for kind, row in calibrations.items() if row["features"]}

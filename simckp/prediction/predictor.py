@@ -38,7 +38,6 @@ from simckp.prediction.model_folder import (
     STATISTICS,
     THRESHOLDS,
     PredictorSettings,
-    read_calibrations,
     read_thresholds,
 )
 from simckp.prediction.model_source import find_model
@@ -75,6 +74,11 @@ class Keyphrases:
     truncated: bool
     warnings: list[str]
 
+    @property
+    def names(self) -> set[tuple[str, str]]:
+        """Kind and surface of each keyphrase; no two have the same."""
+        return {(phrase["kind"], phrase["surface"]) for phrase in self.phrases}
+
 
 class KeyphrasePredictor:
     """Predicts keyphrases of texts.
@@ -97,8 +101,7 @@ class KeyphrasePredictor:
         if not _are_kinds(kinds, KINDS):
             raise SimCKPError(f"kinds={kinds!r}: expected some of {list(KINDS)}")
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
-        self.thresholds = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
-        self.calibrations = read_calibrations(folder / THRESHOLDS)
+        self.thresholds, self.calibrations = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
         try:
             with transformers_quiet():
                 reranker = folder / RERANKER if "absent" in kinds else None

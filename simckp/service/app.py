@@ -185,6 +185,7 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request], *, terms: T
         given = predictor.choose(
             ranking, predictor.wish(top=request.top, min_probability=request.min_probability, kinds=kinds)
         )
+        names = given.names
         phrases = [
             PhraseOut(
                 phrase=one.phrase["surface"],
@@ -194,12 +195,12 @@ def answers(predictor: KeyphrasePredictor, batch: Sequence[Request], *, terms: T
                 spans=[SpanOut(**span) for span in one.phrase["spans"]],
                 variants=one.phrase["variants"],
                 part_of=one.part_of,
-                chosen=one.phrase in given.phrases,
+                chosen=(kind, one.phrase["surface"]) in names,
             )
             for kind in KINDS
             if kind in kinds
             for one in ranking.phrases[kind]
-            if request.every_score or one.phrase in given.phrases
+            if request.every_score or (kind, one.phrase["surface"]) in names
         ]
         text = given.text if request.text is None else request.text
         answers.append(Answer(text=text, phrases=phrases, truncated=given.truncated, warnings=given.warnings))

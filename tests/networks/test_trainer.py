@@ -14,7 +14,7 @@ from simckp.extraction import training as extraction_training
 from simckp.extraction.training import train_extractor
 from simckp.networks import trainer, training
 from simckp.networks.trainer import Validation
-from simckp.networks.training import Run, train
+from simckp.networks.training import Run, trackers, train
 from simckp.params import ExtractorParams
 
 OPTIMISATION = {
@@ -91,7 +91,8 @@ def test_a_tracker_gets_the_log_and_no_other_writes(
 ) -> None:
     monkeypatch.delenv("TENSORBOARD_LOGGING_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
-    run = Run(seed=7, folder=tmp_path / "run", minimum=5, report_to=("tensorboard",), logs=tmp_path / "logs")
+    made = trackers(["tensorboard"], tmp_path / "logs")
+    run = Run(seed=7, folder=tmp_path / "run", minimum=5, trackers=made)
     rows = Listed(pairs)
     train_extractor(rows, rows, settings(tiny_bert), run, contrastive_weight=0.3, max_words=6)
     (written,) = (tmp_path / "logs").iterdir()
@@ -106,7 +107,7 @@ def test_a_tracker_gets_the_log_and_no_other_writes(
 )
 def test_a_tracker_that_is_not_there(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(SimCKPError, match=message):
-        Run(seed=7, folder=tmp_path, minimum=5, report_to=(name,)).trackers()
+        trackers([name], tmp_path)
 
 
 def test_linear_decay_to_zero_without_warm_up(pairs: Any, tiny_bert: Path, tmp_path: Path) -> None:
