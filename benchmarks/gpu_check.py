@@ -32,7 +32,8 @@ from benchmarks.__main__ import GPU_ROWS, measured, table
 from benchmarks.arithmetic import matmul_peak
 from benchmarks.harness import machine, wait
 from benchmarks.network_rows import operations
-from simckp.extraction.examples import ExtractionExample, collate
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import ExtractionExample
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.extraction.loading import METHODS, new_extractor
 from simckp.extraction.scoring import extraction_scores

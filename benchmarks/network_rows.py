@@ -13,7 +13,8 @@ from benchmarks.baselines import mining as mining_baseline
 from benchmarks.baselines import scoring as scoring_baseline
 from benchmarks.baselines import training as training_baseline
 from benchmarks.harness import Row, alternate, peak_memory, seconds, wait
-from simckp.extraction.examples import ExtractionExample, collate
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import ExtractionExample
 from simckp.extraction.scoring import extraction_scores
 from simckp.generation.beam_search import Search, beam_search
 from simckp.generation.decoder import Precision, step_decoder

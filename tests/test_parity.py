@@ -16,11 +16,11 @@ import torch
 from safetensors.torch import load_file
 from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel
 
+from simckp.extraction.collation import collate as collate_extraction
 from simckp.extraction.examples import ExtractionExample
-from simckp.extraction.examples import collate as collate_extraction
 from simckp.extraction.extractor import ExtractorGenerator
+from simckp.reranking.collation import collate as collate_reranking
 from simckp.reranking.examples import RerankingExample
-from simckp.reranking.examples import collate as collate_reranking
 from simckp.reranking.reranker import Reranker
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, SHARED
 

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.baselines.training import dense_masks
-from simckp.extraction.examples import ExtractionExample, collate
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import ExtractionExample
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.batches import to_device
 from simckp.networks.tokenization import Integers

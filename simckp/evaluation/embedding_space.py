@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from simckp.data.records import Document, Scored, ScoredPhrase
 from simckp.evaluation.figures import CANDIDATE, DOCUMENT, KEYPHRASE, Point
-from simckp.extraction.examples import collate, extraction_example
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import extraction_example
 from simckp.extraction.extractor import ExtractorGenerator
 from simckp.networks.batches import pad, to_device
-from simckp.prediction.scores import Networks
 from simckp.reranking.reranker import Reranker
+from simckp.scoring.networks import Networks
 
 _LARGEST_PERPLEXITY = 30.0
 _FEWEST_POINTS = 4

@@ -9,14 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from simckp.data.records import Candidate, Document, Mined
-from simckp.networks.batches import Batch, joined, pad, repeated
-from simckp.networks.losses import IGNORED_LABEL
-from simckp.networks.pooling import Candidates
-from simckp.networks.tokenization import EncodedText, Integers, Tokenizer
+from simckp.networks.padding import Positions, joined, padded, repeated
+from simckp.networks.tokenization import EncodedText, Integers, TextTokenizer, Tokenizer
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 
 
@@ -154,7 +151,7 @@ def extraction_examples(
 
 
 def window_examples(
-    rows: Iterable[tuple[Document, Mined]], tokenizer: Tokenizer, *, overlap: int | None
+    rows: Iterable[tuple[Document, Mined]], tokenizer: TextTokenizer, *, overlap: int | None
 ) -> Iterator[list[ExtractionExample]]:
     """Yield the windows of each document as examples for scoring, without targets.
 
@@ -187,17 +184,14 @@ def count_present(mined: Mined) -> int:
     return len(mined["present_targets"]) + len(mined["missed_targets"])
 
 
-def collate(examples: list[ExtractionExample], *, pad_token_id: int, multiple: int = 1) -> Batch:
-    """Return a batch in the form of the arguments of :meth:`simckp.extraction.extractor.ExtractorGenerator.forward`.
+def inputs(examples: list[ExtractionExample], *, pad_token_id: int, multiple: int = 1) -> dict[str, Positions]:
+    """Return what a network needs to score the candidates of documents, as int64 arrays by name.
 
-    Candidates are flat over the batch, without padding. Lengths are rounded up to a ``multiple``. The decoder runs only
-    for the documents that have a target; if none has, for the first one with one ignored token, so that the optimiser
-    and all processes see a gradient in every step.
+    Candidates are flat over the batch, without padding. The arrays are ``input_ids`` and ``attention_mask``, and
+    ``document_S``, ``start_S``, ``end_S``, ``candidate_S``, ``document_C`` of
+    :class:`simckp.networks.pooling.Candidates`. Lengths are rounded up to a ``multiple``.
     """
-    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id, multiple=multiple)
-    labelled = [position for position, example in enumerate(examples) if len(example.decoder_labels)]
-    targets = [examples[position].decoder_labels for position in labelled] or [np.array([IGNORED_LABEL], np.int32)]
-    labels, _ = pad(targets, IGNORED_LABEL, multiple=multiple)
+    input_ids, attention_mask = padded([example.input_ids for example in examples], pad_token_id, multiple=multiple)
     sizes = [len(example.candidate) for example in examples]
     spans = [len(example.span_start) for example in examples]
     # Candidates are numbered within their document; in the batch they are numbered over all documents.
@@ -205,14 +199,9 @@ def collate(examples: list[ExtractionExample], *, pad_token_id: int, multiple: i
     return {
         "input_ids": input_ids,
         "attention_mask": attention_mask,
-        "labels": labels,
-        "labelled": torch.tensor(labelled or [0]),
-        "candidates": Candidates(
-            document_S=repeated(spans),
-            start_S=joined(example.span_start for example in examples),
-            end_S=joined(example.span_end for example in examples),
-            candidate_S=joined(example.span_candidate for example in examples) + torch.from_numpy(first_candidate),
-            document_C=repeated(sizes),
-        ),
-        "gold": torch.from_numpy(np.concatenate([example.label for example in examples])),
+        "document_S": repeated(spans),
+        "start_S": joined(example.span_start for example in examples),
+        "end_S": joined(example.span_end for example in examples),
+        "candidate_S": joined(example.span_candidate for example in examples) + first_candidate,
+        "document_C": repeated(sizes),
     }

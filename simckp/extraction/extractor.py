@@ -24,11 +24,10 @@ from simckp.networks.losses import (
     in_batch_contrastive_loss,
 )
 from simckp.networks.pooling import Candidates, paired_cosine, pool_phrases, pool_texts
-from simckp.networks.settings import write_settings
+from simckp.networks.settings import EXTRACTOR_SETTINGS, write_settings
 from simckp.networks.tokenization import Tokenizer
 from simckp.params import ExtractorSettings
 
-SETTINGS_FILE = "extractor.json"
 FREQUENT_FILE = "frequent_tokens.safetensors"
 
 
@@ -200,7 +199,7 @@ class ExtractorGenerator(nn.Module):
         forget_origin(self.backbone)
         self.backbone.save_pretrained(folder)
         self.tokenizer.save(folder)
-        write_settings(folder / SETTINGS_FILE, self.settings)
+        write_settings(folder / EXTRACTOR_SETTINGS, self.settings)
         save_file({"tokens": self.frequent_tokens}, folder / FREQUENT_FILE)
         if self.extracts:
             save_heads(folder, self.heads())

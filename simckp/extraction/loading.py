@@ -5,9 +5,9 @@ from pathlib import Path
 from transformers import AutoModelForSeq2SeqLM
 
 from simckp.extraction.ablations import BinaryClassifier, GeneratorAlone, SequenceLabeller
-from simckp.extraction.extractor import SETTINGS_FILE, ExtractorGenerator
-from simckp.networks.backbones import check_length, load_seq2seq, load_tokenizer
-from simckp.networks.settings import read_settings
+from simckp.extraction.extractor import ExtractorGenerator
+from simckp.networks.backbones import check_length, load_seq2seq, load_tokenizer, load_trained
+from simckp.networks.settings import EXTRACTOR_SETTINGS, read_settings
 from simckp.networks.tokenization import Tokenizer
 from simckp.params import ExtractorSettings
 
@@ -51,8 +51,8 @@ def load_extractor(folder: Path) -> ExtractorGenerator:
     Raises:
         SimCKPError: The folder does not hold the settings or tokenizer of such a network.
     """
-    settings = read_settings(folder / SETTINGS_FILE, ExtractorSettings)
+    settings = read_settings(folder / EXTRACTOR_SETTINGS, ExtractorSettings)
     tokenizer = Tokenizer(load_tokenizer(str(folder)), settings.max_source_tokens)
-    model = METHODS[settings.method](AutoModelForSeq2SeqLM.from_pretrained(folder), tokenizer, settings)
+    model = METHODS[settings.method](load_trained(folder, AutoModelForSeq2SeqLM), tokenizer, settings)
     model.load_heads(folder)
     return model.eval()

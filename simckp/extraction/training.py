@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from simckp.candidates.random_negatives import with_random_negatives
 from simckp.execution import Rows, Source
-from simckp.extraction.examples import ExtractionExample, collate, extraction_examples
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import ExtractionExample, extraction_examples
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import extraction_scores
-from simckp.networks.batches import by_length, to_device
+from simckp.networks.batches import to_device
+from simckp.networks.padding import by_length
 from simckp.networks.trainer import Validation
 from simckp.networks.training import (
     Run,

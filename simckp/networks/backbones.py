@@ -86,6 +86,23 @@ def load_encoder(name: str, tokenizer: PreTrainedTokenizerBase) -> PreTrainedMod
     return encoder
 
 
+def load_trained(folder: Path, loader: Any = AutoModel) -> PreTrainedModel:
+    """Return a network that a training saved: what ``loader`` loads, or of an encoder-decoder's encoder, the encoder.
+
+    Raises:
+        SimCKPError: The folder lacks some of the network's weights.
+    """
+    if loader is AutoModel and (config := AutoConfig.from_pretrained(folder)).is_encoder_decoder:
+        with torch.device("meta"):
+            loader = type(AutoModel.from_config(config).get_encoder())
+    model, report = loader.from_pretrained(folder, output_loading_info=True)
+    for part in list(model.modules()):
+        _drop_pooler(part)
+    if missing := sorted(key for key in report["missing_keys"] if "pooler." not in key):
+        raise SimCKPError(f"{folder}: {len(missing)} weights are missing, the first is {missing[0]}")
+    return model
+
+
 def load_seq2seq(name: str, tokenizer: PreTrainedTokenizerBase, *, decoder_layers: int | None) -> PreTrainedModel:
     """Return an encoder-decoder with an embedding for every token of ``tokenizer``.
 

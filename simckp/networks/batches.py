@@ -1,57 +1,26 @@
-"""Rows of tokens as padded matrices, and batches of rows with similar lengths."""
+"""Batches of texts as tensors, and the work on them in batches of similar lengths."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from simckp.errors import SimCKPError
+from simckp.networks.padding import longest_first, padded
 from simckp.networks.tokenization import Integers
 from simckp.runtime.cancellation import go_on
 
 Batch = dict[str, Any]
 Result = TypeVar("Result", bound=Iterable[Any])
-# Texts that are scored together, where nobody says otherwise; it affects only speed and memory.
-SCORING_BATCH = 16
 _LOG = logging.getLogger(__name__)
 
 
 def pad(rows: list[Integers], value: int, *, multiple: int = 1) -> tuple[Tensor, Tensor]:
-    """Return rows as one right-padded matrix, and its mask (1 for real entries).
-
-    Both have shape (rows, longest), where the longest length is rounded up to a ``multiple``.
-    """
-    width = -(-max((len(row) for row in rows), default=0) // multiple) * multiple
-    matrix = np.full((len(rows), width), value, dtype=np.int64)
-    mask = np.zeros((len(rows), width), dtype=np.int64)
-    for index, row in enumerate(rows):
-        matrix[index, : len(row)] = row
-        mask[index, : len(row)] = 1
+    """Return :func:`simckp.networks.padding.padded` as tensors."""
+    matrix, mask = padded(rows, value, multiple=multiple)
     return torch.from_numpy(matrix), torch.from_numpy(mask)
-
-
-def repeated(counts: list[int]) -> Tensor:
-    """Return each index of ``counts`` repeated by its count: ``[2, 1]`` gives ``0, 0, 1``."""
-    return torch.from_numpy(np.repeat(np.arange(len(counts)), counts))
-
-
-def joined(arrays: Iterable[Integers]) -> Tensor:
-    """Return the concatenated arrays as int64."""
-    return torch.from_numpy(np.concatenate(list(arrays)).astype(np.int64))
-
-
-def by_length(lengths: list[int], size: int) -> Iterator[list[int]]:
-    """Yield batches of positions with similar lengths, longest first; every position occurs once."""
-    order = _longest_first(lengths)
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
-
-
-def _longest_first(lengths: list[int]) -> list[int]:
-    return sorted(range(len(lengths)), key=lambda position: -lengths[position])
 
 
 class LengthBatches:
@@ -75,7 +44,7 @@ class LengthBatches:
         Raises:
             SimCKPError: The GPU has not enough memory for a single text.
         """
-        order, start = _longest_first(lengths), 0
+        order, start = longest_first(lengths), 0
         while start < len(order):
             go_on()
             positions = order[start : start + self._size]

@@ -7,6 +7,9 @@ from pydantic import BaseModel
 
 from simckp.errors import SimCKPError
 
+# Names of the files in the folders of the two stages.
+EXTRACTOR_SETTINGS, RERANKER_SETTINGS = "extractor.json", "reranker.json"
+
 Settings = TypeVar("Settings", bound=BaseModel)
 
 

@@ -1,16 +1,20 @@
-"""A backbone's tokenizer, with the maximum length that its network reads.
+"""Tokenizers of networks, with the maximum length that a network reads.
 
 Shapes: T tokens of one text.
 """
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import tokenizers
 from numpy.typing import NDArray
-from transformers import PreTrainedTokenizerBase
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 SEPARATOR = "<sep>"
 
@@ -38,39 +42,29 @@ class EncodedText:
     begin: int = 0
 
 
-class Tokenizer:
-    """A fast tokenizer that truncates texts to one length.
+class TextTokenizer:
+    """A fast tokenizer that truncates texts to one length, or divides them into windows.
 
     Args:
-        backbone_tokenizer: Result of :func:`simckp.networks.backbones.load_tokenizer`.
+        backend: The tokenizer; special tokens that stand in a text are tokenised as ordinary text.
         max_tokens: Maximum length, special tokens included.
+        pad_token_id: The token that fills short rows of a batch.
     """
 
-    def __init__(self, backbone_tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
-        self.backbone_tokenizer: Any = backbone_tokenizer
-        self.max_tokens = max_tokens
-        self.pad_token_id = int(self.backbone_tokenizer.pad_token_id)
-        self.separator_id = int(self.backbone_tokenizer.convert_tokens_to_ids(SEPARATOR))
-        end = self.backbone_tokenizer.eos_token_id
-        self.end_id = int(self.backbone_tokenizer.sep_token_id if end is None else end)
+    def __init__(self, backend: tokenizers.Tokenizer, max_tokens: int, *, pad_token_id: int) -> None:
+        self.backend = backend
+        self.max_tokens, self.pad_token_id = max_tokens, pad_token_id
 
-    def __len__(self) -> int:
-        """Return the size of the vocabulary, added tokens included."""
-        return len(self.backbone_tokenizer)
-
-    def with_max_tokens(self, max_tokens: int) -> "Tokenizer":
+    def with_max_tokens(self, max_tokens: int) -> Self:
         """Return the same tokenizer with another maximum length."""
-        return Tokenizer(self.backbone_tokenizer, max_tokens)
+        other = copy.copy(self)
+        other.max_tokens = max_tokens
+        return other
 
     def __call__(self, texts: list[str]) -> Iterator[EncodedText]:
         """Yield each text as tokens; longer texts are truncated to ``max_tokens``."""
-        if not texts:
-            return
-        batch = self.backbone_tokenizer(
-            texts, truncation=True, max_length=self.max_tokens, padding=False, return_offsets_mapping=True
-        )
-        for ids, offsets, encoding in zip(batch["input_ids"], batch["offset_mapping"], batch.encodings, strict=True):
-            yield _encoded(ids, offsets, truncated=bool(encoding.overflowing))
+        for encoding in self._encodings(texts):
+            yield _encoded(encoding, truncated=bool(encoding.overflowing))
 
     def windows(self, text: str, overlap: int | None) -> list[EncodedText]:
         """Return a text as one or more windows, each of which shares ``overlap`` tokens with the next.
@@ -79,25 +73,44 @@ class Tokenizer:
         """
         if overlap is None:
             return list(self([text]))
-        batch = self.backbone_tokenizer(
-            text,
-            truncation=True,
-            max_length=self.max_tokens,
-            stride=min(overlap, self.max_tokens // 2),
-            padding=False,
-            return_offsets_mapping=True,
-            return_overflowing_tokens=True,
-        )
-        pieces = list(zip(batch["input_ids"], batch["offset_mapping"], strict=True))
-        last = len(pieces) - 1
+        (first,) = self._encodings([text], overlap=min(overlap, self.max_tokens // 2))
+        pieces = [first, *first.overflowing]
         return [
-            _encoded(ids, offsets, truncated=number < last, further=number > 0)
-            for number, (ids, offsets) in enumerate(pieces)
+            _encoded(piece, truncated=number < len(pieces), further=number > 1)
+            for number, piece in enumerate(pieces, start=1)
         ]
 
     def ids(self, texts: list[str]) -> list[Integers]:
         """Return only the token ids of each text."""
         return [encoded.input_ids for encoded in self(texts)]
+
+    def _encodings(self, texts: list[str], *, overlap: int = 0) -> list[tokenizers.Encoding]:
+        # Other lengths may share the backend, and a copy in another process forgets what is not in its file.
+        self.backend.encode_special_tokens = True
+        self.backend.no_padding()
+        self.backend.enable_truncation(self.max_tokens, stride=overlap)
+        return self.backend.encode_batch(texts) if texts else []
+
+
+class Tokenizer(TextTokenizer):
+    """The tokenizer of a network that generates, which also makes targets and reads what was generated.
+
+    Args:
+        backbone_tokenizer: Result of :func:`simckp.networks.backbones.load_tokenizer`.
+        max_tokens: Maximum length, special tokens included.
+    """
+
+    def __init__(self, backbone_tokenizer: "PreTrainedTokenizerBase", max_tokens: int) -> None:
+        self.backbone_tokenizer: Any = backbone_tokenizer
+        pad_token_id = int(self.backbone_tokenizer.pad_token_id)
+        super().__init__(self.backbone_tokenizer.backend_tokenizer, max_tokens, pad_token_id=pad_token_id)
+        self.separator_id = int(self.backbone_tokenizer.convert_tokens_to_ids(SEPARATOR))
+        end = self.backbone_tokenizer.eos_token_id
+        self.end_id = int(self.backbone_tokenizer.sep_token_id if end is None else end)
+
+    def __len__(self) -> int:
+        """Return the size of the vocabulary, added tokens included."""
+        return len(self.backbone_tokenizer)
 
     def target(self, keyphrases: list[str], max_target_tokens: int) -> Integers:
         """Return a One2Seq target: the keyphrases in order, with separators between them and end of sequence last.
@@ -123,11 +136,11 @@ class Tokenizer:
         self.backbone_tokenizer.save_pretrained(folder)
 
 
-def _encoded(ids: list[int], offsets: list[tuple[int, int]], *, truncated: bool, further: bool = False) -> EncodedText:
-    ranges = np.asarray(offsets, dtype=np.int32).reshape(-1, 2)
+def _encoded(encoding: tokenizers.Encoding, *, truncated: bool, further: bool = False) -> EncodedText:
+    ranges = np.asarray(encoding.offsets, dtype=np.int32).reshape(-1, 2)
     real = ranges[ranges[:, 1] > ranges[:, 0]]
     return EncodedText(
-        input_ids=np.asarray(ids, dtype=np.int32),
+        input_ids=np.asarray(encoding.ids, dtype=np.int32),
         starts=ranges[:, 0],
         ends=ranges[:, 1],
         truncated=truncated,

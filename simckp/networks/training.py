@@ -19,10 +19,11 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, Source
-from simckp.networks.batches import by_length, to_device
+from simckp.networks.batches import to_device
 from simckp.networks.distributed import gather_shares, own_share
 from simckp.networks.dropout import set_dropout
 from simckp.networks.example_store import Example, ExampleStore, make_examples
+from simckp.networks.padding import by_length
 from simckp.networks.sampling import LengthGroupedSampler, SetEpoch
 from simckp.networks.trainer import GOAL, TOKENS, Checkpoints, History, Patience, SimCKPTrainer, Validation, log_rows
 from simckp.params import Optimisation, Section

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from simckp.data.records import Document, Generated, GeneratedPhrase
-from simckp.networks.batches import Batch, pad, repeated
-from simckp.networks.tokenization import Integers, Tokenizer
+from simckp.networks.tokenization import Integers, TextTokenizer
 from simckp.text import StemmedText, scoring_key, split_by_presence, stems
 
 
@@ -49,8 +47,8 @@ class RerankingExample:
 
 def reranking_examples(
     rows: Iterable[tuple[Document, Generated]],
-    tokenizer: Tokenizer,
-    phrase_tokenizer: Tokenizer,
+    tokenizer: TextTokenizer,
+    phrase_tokenizer: TextTokenizer,
     *,
     with_present: bool = False,
     with_gold: bool = False,
@@ -107,31 +105,3 @@ def with_fewer_negatives(phrases: list[GeneratedPhrase], most: int, identifier: 
     keys = [phrase["key"] for phrase in phrases if not phrase["label"]]
     chosen = set(nsmallest(most, keys, key=lambda key: (zlib.crc32(f"{identifier}\0{key}".encode()), key)))
     return [phrase for phrase in phrases if phrase["label"] or phrase["key"] in chosen]
-
-
-def collate(examples: list[RerankingExample], *, pad_token_id: int, multiple: int = 1) -> Batch:
-    """Return a batch in the form of the arguments of :meth:`simckp.reranking.reranker.Reranker.forward`.
-
-    A phrase that several documents share is in the batch once. Documents' lengths are rounded up to a ``multiple``.
-    """
-    position_of: dict[bytes, int] = {}
-    distinct: list[Integers] = []
-    positions = []
-    for example in examples:
-        for phrase in example.phrases:
-            key = phrase.tobytes()
-            if key not in position_of:
-                position_of[key] = len(distinct)
-                distinct.append(phrase)
-            positions.append(position_of[key])
-    input_ids, attention_mask = pad([example.input_ids for example in examples], pad_token_id, multiple=multiple)
-    phrase_ids, phrase_mask = pad(distinct, pad_token_id)
-    return {
-        "input_ids": input_ids,
-        "attention_mask": attention_mask,
-        "phrase_input_ids": phrase_ids,
-        "phrase_attention_mask": phrase_mask,
-        "candidate_phrase": torch.tensor(positions, dtype=torch.int64),
-        "candidate_document": repeated([len(example.phrases) for example in examples]),
-        "gold": torch.from_numpy(np.concatenate([example.label for example in examples])),
-    }

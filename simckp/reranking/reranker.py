@@ -9,16 +9,22 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, PreTrainedModel
+from transformers import PreTrainedModel
 
-from simckp.networks.backbones import Projection, check_length, load_encoder, load_heads, load_tokenizer, save_heads
+from simckp.networks.backbones import (
+    Projection,
+    check_length,
+    load_encoder,
+    load_heads,
+    load_tokenizer,
+    load_trained,
+    save_heads,
+)
 from simckp.networks.losses import contrastive_loss
 from simckp.networks.pooling import paired_cosine, pool_texts
-from simckp.networks.settings import read_settings, write_settings
+from simckp.networks.settings import RERANKER_SETTINGS, read_settings, write_settings
 from simckp.networks.tokenization import Tokenizer
 from simckp.params import RerankerSettings
-
-SETTINGS_FILE = "reranker.json"
 
 
 class Reranker(nn.Module):
@@ -95,13 +101,21 @@ class Reranker(nn.Module):
     def embed_documents(self, input_ids_BT: Tensor, attention_mask_BT: Tensor) -> Tensor:
         """Return document vectors of shape (B, D)."""
         output = self.document_encoder(input_ids=input_ids_BT, attention_mask=attention_mask_BT)
-        pooled_BD = pool_texts(output.last_hidden_state, attention_mask_BT, self.settings.document_pooling)
-        return self.heads["document"](pooled_BD)  # type: ignore[no-any-return]
+        return self.document_vectors(output.last_hidden_state, attention_mask_BT)
 
     def embed_phrases(self, input_ids_NT: Tensor, attention_mask_NT: Tensor) -> Tensor:
         """Return phrase vectors of shape (N, D); they do not depend on a document."""
         output = self.phrase_encoder(input_ids=input_ids_NT, attention_mask=attention_mask_NT)
-        pooled_ND = pool_texts(output.last_hidden_state, attention_mask_NT, self.settings.phrase_pooling)
+        return self.phrase_vectors(output.last_hidden_state, attention_mask_NT)
+
+    def document_vectors(self, hidden_BTD: Tensor, attention_mask_BT: Tensor) -> Tensor:
+        """Return document vectors of shape (B, D) from the states of their tokens, shape (B, T, D)."""
+        pooled_BD = pool_texts(hidden_BTD, attention_mask_BT, self.settings.document_pooling)
+        return self.heads["document"](pooled_BD)  # type: ignore[no-any-return]
+
+    def phrase_vectors(self, hidden_NTD: Tensor, attention_mask_NT: Tensor) -> Tensor:
+        """Return phrase vectors of shape (N, D) from the states of their tokens, shape (N, T, D)."""
+        pooled_ND = pool_texts(hidden_NTD, attention_mask_NT, self.settings.phrase_pooling)
         return self.heads["phrase"](pooled_ND)  # type: ignore[no-any-return]
 
     def loss_counts(self, batch: Mapping[str, Any]) -> dict[str, int]:
@@ -120,7 +134,7 @@ class Reranker(nn.Module):
             self.phrase_encoder.save_pretrained(folder / "phrase_encoder")
         self.tokenizer.save(folder)
         save_heads(folder, self.heads)
-        write_settings(folder / SETTINGS_FILE, self.settings)
+        write_settings(folder / RERANKER_SETTINGS, self.settings)
 
 
 class BeamOrder:
@@ -132,7 +146,7 @@ class BeamOrder:
     def save(self, folder: Path) -> None:
         """Write the settings into a folder; there is nothing else to save."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_settings(folder / SETTINGS_FILE, self.settings)
+        write_settings(folder / RERANKER_SETTINGS, self.settings)
 
 
 def new_reranker(backbone: str, settings: RerankerSettings, *, identity: bool = False) -> Reranker:
@@ -157,13 +171,11 @@ def load_reranker(folder: Path) -> Reranker | None:
     Raises:
         SimCKPError: The folder does not hold the settings or tokenizer of a reranker.
     """
-    settings = read_settings(folder / SETTINGS_FILE, RerankerSettings)
+    settings = read_settings(folder / RERANKER_SETTINGS, RerankerSettings)
     if settings.method == "none":
         return None
-    documents = AutoModel.from_pretrained(folder / "document_encoder")
-    documents.pooler = None
-    phrases = documents if settings.shared_encoder else AutoModel.from_pretrained(folder / "phrase_encoder")
-    phrases.pooler = None
+    documents = load_trained(folder / "document_encoder")
+    phrases = documents if settings.shared_encoder else load_trained(folder / "phrase_encoder")
     model = Reranker(documents, phrases, Tokenizer(load_tokenizer(str(folder)), settings.max_source_tokens), settings)
     load_heads(folder, model.heads)
     return model.eval()

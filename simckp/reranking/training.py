@@ -19,7 +19,8 @@ from simckp.networks.training import (
     validated_with_loss,
 )
 from simckp.params import TRAIN, VALID, RerankerParams, RerankerSettings
-from simckp.reranking.examples import RerankingExample, collate, reranking_examples
+from simckp.reranking.collation import collate
+from simckp.reranking.examples import RerankingExample, reranking_examples
 from simckp.reranking.reranker import Reranker, new_reranker
 from simckp.reranking.scoring import reranking_scores
 from simckp.retrieval.fusion import fused

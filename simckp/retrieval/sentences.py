@@ -11,7 +11,7 @@ from simckp.networks.backbones import best_device, load_encoder, load_tokenizer
 from simckp.networks.batches import LengthBatches, pad
 from simckp.networks.pooling import pool_texts
 from simckp.networks.tokenization import Tokenizer
-from simckp.retrieval.titles import Vectors
+from simckp.retrieval.titles import TITLE_TOKENS, Vectors
 
 _BATCH = 256
 
@@ -27,7 +27,7 @@ class SentenceEncoder:
         SimCKPError: The encoder cannot be loaded.
     """
 
-    def __init__(self, backbone: str, *, max_tokens: int = 32) -> None:
+    def __init__(self, backbone: str, *, max_tokens: int = TITLE_TOKENS) -> None:
         tokenizer = load_tokenizer(backbone)
         self._model = load_encoder(backbone, tokenizer).eval().to(best_device())
         self._tokenizer = Tokenizer(tokenizer, max_tokens)

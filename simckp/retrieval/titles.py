@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
 Encode = Callable[[list[str]], Vectors]
+TITLE_TOKENS = 32  # that are read of a title
 _DIMENSIONS = 192
 _LARGEST = 127
 

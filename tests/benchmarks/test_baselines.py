@@ -22,7 +22,8 @@ from simckp.candidates.tagging import tag_documents
 from simckp.data.records import Predicted, PredictedPhrase
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.profiles import PROFILES
-from simckp.extraction.examples import collate, extraction_examples
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import extraction_examples
 from simckp.extraction.scoring import extraction_scores
 from simckp.params import Tagger
 from simckp.reranking.examples import RerankingExample

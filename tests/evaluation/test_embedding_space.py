@@ -8,8 +8,8 @@ from simckp.evaluation.embedding_space import embedding_space, shows_most
 from simckp.evaluation.figures import CANDIDATE, DOCUMENT, KEYPHRASE, space_figure
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
-from simckp.prediction.scores import Networks
 from simckp.reranking.reranker import new_reranker
+from simckp.scoring.networks import Networks
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS
 
 

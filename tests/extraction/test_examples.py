@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simckp.data.records import Candidate
+from simckp.extraction.collation import collate
 from simckp.extraction.examples import (
-    collate,
     extraction_example,
     extraction_examples,
     merge_overlaps,
     token_spans,
 )
 from simckp.networks.backbones import load_tokenizer
-from simckp.networks.batches import by_length, pad
+from simckp.networks.batches import pad
+from simckp.networks.padding import by_length
 from simckp.networks.tokenization import SEPARATOR, Tokenizer
 
 

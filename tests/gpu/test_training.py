@@ -10,7 +10,8 @@ import torch
 
 from simckp.execution import Listed
 from simckp.extraction import training as extraction_training
-from simckp.extraction.examples import collate, extraction_examples
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import extraction_examples
 from simckp.extraction.loading import new_extractor
 from simckp.networks.batches import to_device
 from simckp.networks.training import Run

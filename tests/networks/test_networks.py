@@ -8,7 +8,8 @@ import torch
 from transformers import AutoModel, BertConfig, RobertaConfig, T5Config
 
 from simckp.errors import SimCKPError
-from simckp.extraction.examples import collate, extraction_examples
+from simckp.extraction.collation import collate
+from simckp.extraction.examples import extraction_examples
 from simckp.extraction.loading import load_extractor, new_extractor
 from simckp.networks.backbones import check_generation, check_length, load_tokenizer, locate
 from simckp.networks.tokenization import SEPARATOR

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from simckp.data.records import Generated
 from simckp.errors import SimCKPError
-from simckp.reranking.examples import collate, reranking_examples
+from simckp.reranking.collation import collate
+from simckp.reranking.examples import reranking_examples
 from simckp.reranking.reranker import load_reranker, new_reranker
 from tests.conftest import RERANKER_SETTINGS, make_generated
 
@@ -72,3 +74,25 @@ def test_micro_batches_with_common_counts_are_one_batch(tiny_bert: Path, pairs: 
 def test_a_length_beyond_the_backbone_is_named(tiny_bert: Path, key: str) -> None:
     with pytest.raises(SimCKPError, match=rf"reranker\.{key} is 65, but the backbone reads at most 64"):
         new_reranker(str(tiny_bert), RERANKER_SETTINGS.model_copy(update={key: 65}))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_encoder_of_an_encoder_decoder_is_read_again(tiny_bart: Path, tmp_path: Path, shared: bool) -> None:
+    settings = RERANKER_SETTINGS.model_copy(update={"shared_encoder": shared})
+    model = new_reranker(str(tiny_bart), settings).eval()
+    model.save(tmp_path)
+    again = load_reranker(tmp_path)
+    assert again is not None
+    expected = model.state_dict()
+    assert all(torch.equal(expected[name], value) for name, value in again.state_dict().items())
+    assert set(again.state_dict()) == set(expected)
+
+
+def test_missing_weights_are_not_made_up(tiny_bert: Path, tmp_path: Path) -> None:
+    new_reranker(str(tiny_bert), RERANKER_SETTINGS).save(tmp_path)
+    weights = load_file(tmp_path / "document_encoder/model.safetensors")
+    lost = next(name for name in weights if "attention" in name)
+    rest = {name: weight for name, weight in weights.items() if name != lost}
+    save_file(rest, tmp_path / "document_encoder/model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(SimCKPError, match=f"1 weights are missing, the first is {lost}"):
+        load_reranker(tmp_path)

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from simckp.reranking.reranker import new_reranker
-from simckp.reranking.scoring import PhraseVectors, score_absent
+from simckp.reranking.scoring import phrase_vectors, score_absent
 from tests.conftest import RERANKER_SETTINGS, make_document, make_generated
-from tests.prediction.test_scores import LONG, assert_same, generations, reading
+from tests.scoring.test_networks import LONG, assert_same, generations, reading
 
 __all__ = ["generations"]  # a fixture
 
@@ -58,12 +58,12 @@ def test_a_phrase_is_encoded_once_for_all_documents(
         return embed(ids_NT, mask_NT)
 
     monkeypatch.setattr(model, "embed_phrases", counted)
-    vectors = PhraseVectors(model)
+    vectors = phrase_vectors(model)
     for _ in range(3):
         assert_same(list(score_absent(generations, model, vectors=vectors)), expected)
     distinct = {p["surface"] for _, generated in generations for p in generated["phrases"] if not p["present"]}
     assert sum(encoded) == len(distinct)
-    small = PhraseVectors(model, most=1)
+    small = phrase_vectors(model, most=1)
     for _ in range(3):
         assert_same(list(score_absent(generations, model, vectors=small)), expected)
     assert sum(encoded) == 4 * len(distinct)
