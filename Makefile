@@ -19,7 +19,7 @@ help:
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+	$(PIP) --editable '.[pipeline]'
 	@$(COMPILE)
 	@touch $@
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from pipeline.runner import Stage, run
-from simckp.prediction.scores import score_documents
+from simckp.scoring.networks import score_documents
 
 
 def main(seed: str, set_name: str) -> None:

@@ -6,7 +6,7 @@ from pipeline.runner import Stage, run
 from simckp.data.files import write_csv
 from simckp.evaluation.embedding_space import embedding_space, shows_most
 from simckp.evaluation.figures import Point, space_figure
-from simckp.prediction.scores import Networks
+from simckp.scoring.networks import Networks
 from simckp.thresholds.keyphrases import paired_kinds
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import tee
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -217,6 +217,24 @@ def summarize(
     options: dict[str, Any] = {"min_probability": min_probability, "batch_size": batch_size, "terms": terms}
     summary = summary_of(raws, model=model, by=by, kinds=kinds, most=most, **options)
     write_summary(summary, output, title=source.name if source.name != "-" else "Documents", by=by)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="Model folder to write.")],
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="For ONNX Runtime: no torch, no transformers, no decoder.")
+    ] = False,
+    model: Model = DEFAULT_MODEL,
+    precision: Annotated[Literal["float32", "int8"], typer.Option(help="Of the weights.")] = "float32",
+) -> None:
+    """Write a model for machines that only predict: on ONNX Runtime, absent keyphrases from the memory alone."""
+    from simckp.prediction.export import export_onnx
+    from simckp.prediction.model_source import find_model
+
+    if not onnx:
+        raise typer.BadParameter("say what the model is for: --onnx", param_hint="FOLDER")
+    export_onnx(find_model(model), folder, precision=precision)
 
 
 @app.command()

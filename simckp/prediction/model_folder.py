@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import model_validator
 
@@ -13,7 +13,7 @@ from simckp.networks.settings import write_settings
 from simckp.params import Generation, Mining, Retrieval, Scoring, Section, Selection, Tagger, Windows
 from simckp.thresholds.calibration import ADAPTIVE, of_method
 
-EXTRACTOR, RERANKER, MEMORY = "extractor", "reranker", "memory"
+EXTRACTOR, RERANKER, MEMORY, SENTENCES = "extractor", "reranker", "memory", "sentences"
 EVIDENCE, STATISTICS = "evidence.json", "phrases.safetensors"
 _EARLIER_SIZES = ("batch_size", "checkpoint_documents")
 SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
@@ -22,8 +22,11 @@ SETTINGS, THRESHOLDS = "simckp.json", "thresholds.json"
 class PredictorSettings(Section):
     """The settings that a model needs besides its networks and thresholds.
 
-    ``memory`` is the fingerprint of the memory with which the model was calibrated.
+    ``memory`` is the fingerprint of the memory with which the model was calibrated. ``runtime`` is what its networks
+    run on; those for ``onnx`` have no decoder.
     """
+
+    runtime: Literal["torch", "onnx"] = "torch"
 
     tagger: Tagger
     mining: Mining

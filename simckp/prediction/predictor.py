@@ -34,6 +34,7 @@ from simckp.prediction.model_folder import (
     EXTRACTOR,
     MEMORY,
     RERANKER,
+    SENTENCES,
     SETTINGS,
     STATISTICS,
     THRESHOLDS,
@@ -41,16 +42,17 @@ from simckp.prediction.model_folder import (
     read_thresholds,
 )
 from simckp.prediction.model_source import find_model
-from simckp.prediction.scores import Networks
 from simckp.prediction.selection import DocumentRanking, Wish, choose, rank
 from simckp.prediction.terms import Terms
 from simckp.prediction.texts import Text, as_document, as_texts, given_text, warn_of_paths
 from simckp.retrieval.fusion import fused
 from simckp.runtime.quiet import transformers_quiet
+from simckp.scoring.scorer import Scorer
 
 if TYPE_CHECKING:
     from simckp.evidence.evidence import Evidence
     from simckp.evidence.statistics import PhraseStatistics
+    from simckp.retrieval.titles import Encode
 
 _BATCH = 16
 _LOG = logging.getLogger(__name__)
@@ -103,25 +105,37 @@ class KeyphrasePredictor:
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
         self.thresholds, self.calibrations = read_thresholds(folder / THRESHOLDS, self.settings.selection.method)
         try:
-            with transformers_quiet():
-                reranker = folder / RERANKER if "absent" in kinds else None
-                self._networks = Networks.load(folder / EXTRACTOR, reranker, self.settings.scoring)
+            self._networks = self._load()
         except (OSError, SafetensorError) as error:
             reason = str(error).splitlines() or [type(error).__name__]
             raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error
         self._evidence = _read_evidence(folder) if self.settings.selection.evidence else None
         self._tagger = load_tagger(self.settings.tagger)
 
+    def _load(self) -> Scorer:
+        reranker = self._folder / RERANKER if "absent" in self.kinds else None
+        if self.settings.runtime == "onnx":
+            from simckp.scoring.onnx import OnnxNetworks
+
+            return OnnxNetworks(self._folder / EXTRACTOR, reranker)
+        try:
+            from simckp.scoring.networks import Networks
+        except ModuleNotFoundError as error:
+            raise SimCKPError(f"{self._folder}: this model needs {error.name} (pip install 'simckp[torch]')") from error
+        with transformers_quiet():
+            return Networks.load(self._folder / EXTRACTOR, reranker, self.settings.scoring)
+
     @cached_property
     def _overgenerator(self) -> Callable[[list[Document]], list[Generated]]:
         from simckp.generation.overgenerate import Overgenerator
         from simckp.networks.backbones import best_device
-        from simckp.networks.batches import SCORING_BATCH
+        from simckp.networks.padding import SCORING_BATCH
 
         # A CPU gains nothing from several texts at once.
         batch_size = 1 if best_device().type == "cpu" else SCORING_BATCH
         overlap = self.settings.windows.overlap
-        return Overgenerator(self._networks.extractor, self.settings.generation, overlap=overlap, batch_size=batch_size)
+        network = self._networks.generator
+        return Overgenerator(network, self.settings.generation, overlap=overlap, batch_size=batch_size)
 
     @cached_property
     def _retrieve(self) -> Callable[[list[Document]], Iterable[Generated]]:
@@ -130,7 +144,6 @@ class KeyphrasePredictor:
             return lambda documents: map(_nothing, documents)
         from simckp.retrieval.memory import KeyphraseMemory
         from simckp.retrieval.retrieve import retrieve
-        from simckp.retrieval.sentences import SentenceEncoder
 
         try:
             memory = KeyphraseMemory.load(self._folder / MEMORY)
@@ -142,9 +155,20 @@ class KeyphrasePredictor:
                 lost += ", and no probability counts similar documents"
             _LOG.warning("%s; %s", error, lost)
             return lambda documents: map(_nothing, documents)
-        encoder = self.settings.retrieval.encoder
-        encode = SentenceEncoder(encoder) if encoder is not None and memory.titles is not None else None
+        encode = None if memory.titles is None else self._sentence_encoder()
         return partial(retrieve, memory=memory, settings=self.settings.retrieval, encode=encode)
+
+    def _sentence_encoder(self) -> "Encode | None":
+        if self.settings.retrieval.encoder is None:
+            return None
+        if self.settings.runtime == "onnx":
+            from simckp.scoring.onnx import OnnxSentenceEncoder
+
+            return OnnxSentenceEncoder(self._folder / SENTENCES)
+        from simckp.retrieval.sentences import SentenceEncoder
+
+        with transformers_quiet():
+            return SentenceEncoder(self.settings.retrieval.encoder)
 
     @classmethod
     def from_pretrained(
@@ -339,9 +363,14 @@ class KeyphrasePredictor:
         settings = self.settings
         tagged = self.tag(documents)
         mined = mine_pairs(list(zip(documents, tagged, strict=True)), **vars(settings.mining))
-        generates = "absent" in kinds or not self._networks.extractor.extracts
+        extracts = self._networks.extracts
+        generates = "absent" in kinds or not extracts
         beams = neighbours = found = list(map(_nothing, documents))
-        if generates and (BEAMS in settings.generation.sources or not self._networks.extractor.extracts):
+        if (
+            generates
+            and self._networks.generator is not None
+            and (BEAMS in settings.generation.sources or not extracts)
+        ):
             beams = self._overgenerator(documents)
         if generates or self._evidence is not None:
             found = list(self._retrieve(documents))

@@ -10,8 +10,9 @@ from simckp.data.records import Generated, Scored, ScoredPhrase, Threshold
 from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
 from simckp.params import Scoring
-from simckp.prediction.scores import beam_scores, score_documents
 from simckp.reranking.reranker import BeamOrder, new_reranker
+from simckp.scoring.networks import score_documents
+from simckp.scoring.scorer import beam_scores
 from simckp.thresholds.calibration import same_for_all
 from simckp.thresholds.keyphrases import paired_kinds, predict
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document, make_generated
