@@ -41,6 +41,7 @@ def main() -> None:
             Evidence.load(Path("models", "evidence", f"{seed}.json")).without_folds().save(TARGET / EVIDENCE)
             PhraseStatistics.of(stage.entry.source("phrases").read()).save(TARGET / STATISTICS)
         settings = PredictorSettings(
+            language=params.language,
             tagger=params.tagger,
             mining=params.mining,
             generation=params.generation,

@@ -21,6 +21,7 @@ from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles
 from simckp.data.files import file_digest, write_json
 from simckp.errors import SimCKPError
 from simckp.execution import Engine, Rows, available_cores, map_pieces
+from simckp.language import speak
 from simckp.params import Params, read_params
 from simckp.runtime.provenance import record, record_path
 from simckp.runtime.quiet import quiet_transformers
@@ -51,6 +52,7 @@ class Stage:
 
     def __init__(self, name: str, *item: str) -> None:
         self.all_params = read_params(PARAMS)
+        speak(self.all_params.language)
         self.entry = self.entry_of(name, *item)
         self.params = cast(Params, DeclaredParams(self.all_params, self.entry.params, name))
         self.title = " ".join((name, *item))

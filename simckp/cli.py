@@ -33,6 +33,7 @@ from simckp.errors import SimCKPError
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.external import gold_documents, paired_with_gold, read_predictions
 from simckp.evaluation.profiles import PROFILES
+from simckp.language import ENGLISH, NAMES, speaking
 from simckp.prediction import DEFAULT_MODEL
 from simckp.runtime.provenance import trace
 from simckp.runtime.quiet import quiet_transformers
@@ -70,6 +71,7 @@ def predict(
     resume: Annotated[bool, typer.Option(help="Resume an unfinished Parquet output.")] = False,
 ) -> None:
     """Predict the keyphrases of documents: as a table on a terminal, as JSON lines in a pipe, or into a file."""
+    from simckp.prediction.model_folder import model_language
     from simckp.prediction.model_source import find_model, fingerprint
     from simckp.prediction.outputs import write_csv, write_jsonl, write_parquet
     from simckp.prediction.predictor import KeyphrasePredictor
@@ -83,7 +85,7 @@ def predict(
     check_output(output, corpus_files(source, chosen=format))
     folder = find_model(model)
     kinds: Sequence[Kind] = ("present",) if present_only else KINDS
-    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop)
+    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop, language=model_language(folder))
     wish: dict[str, Any] = {"top": top, "min_probability": min_probability, "kinds": kinds}
     options = {**wish, "terms": terms}
     quiet_transformers()
@@ -127,6 +129,7 @@ def evaluate(
     format: Format = None,  # noqa: A002
     field: Fields = None,
     encoding: Encoding = "utf-8",
+    language: Annotated[str, typer.Option(help=f"Of the documents: {', '.join(NAMES)}.")] = ENGLISH,
     resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -135,11 +138,14 @@ def evaluate(
 
     if unknown := [name for name in profile or [] if name not in PROFILES]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(PROFILES)}", param_hint="--profile")
+    if language not in NAMES:
+        raise typer.BadParameter(f"{language!r} is none of {', '.join(NAMES)}", param_hint="--language")
     names = profile or list(PROFILES)
-    documents = gold_documents(given_documents(gold, format, field, encoding))
-    evaluator = Evaluator(_EVALUATED, 0, names)
-    for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
-        pass
+    with speaking(language):
+        documents = gold_documents(given_documents(gold, format, field, encoding))
+        evaluator = Evaluator(_EVALUATED, 0, names)
+        for _ in evaluator.score(paired_with_gold(documents, read_predictions(predictions), predictions)):
+            pass
     by_profile = {name: evaluator.metrics(name, resamples=resamples, confidence=_CONFIDENCE) for name in names}
     if as_json:
         typer.echo(json.dumps(by_profile, indent=1))
@@ -205,6 +211,8 @@ def summarize(
 ) -> None:
     """Say what a collection is about: frequent keyphrases, those that set groups apart, and pairs."""
     from simckp.commands.summary import summary_of, write_summary
+    from simckp.prediction.model_folder import model_language
+    from simckp.prediction.model_source import find_model
     from simckp.prediction.terms import Terms
 
     if output is not None and output.suffix not in _SUMMARIES:
@@ -213,9 +221,10 @@ def summarize(
     check_output(output, corpus_files(source, chosen=format))
     quiet_transformers()
     kinds: Sequence[Kind] = KINDS if with_absent else ("present",)
-    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop)
+    folder = find_model(model)
+    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop, language=model_language(folder))
     options: dict[str, Any] = {"min_probability": min_probability, "batch_size": batch_size, "terms": terms}
-    summary = summary_of(raws, model=model, by=by, kinds=kinds, most=most, **options)
+    summary = summary_of(raws, model=folder, by=by, kinds=kinds, most=most, **options)
     write_summary(summary, output, title=source.name if source.name != "-" else "Documents", by=by)
 
 
@@ -278,8 +287,9 @@ def serve(
 
     quiet_transformers()
     limits = Limits(body_bytes=max_bytes, seconds=timeout, waiting=max_waiting, batch=max_batch)
-    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop)
-    app = create_app(KeyphrasePredictor.from_pretrained(model), model=model, limits=limits, terms=terms)
+    predictor = KeyphrasePredictor.from_pretrained(model)
+    terms = Terms.of_files(vocabulary, only=only_vocabulary, stop=stop, language=predictor.language)
+    app = create_app(predictor, model=model, limits=limits, terms=terms)
     uvicorn.run(app, host=host, port=port)
 
 

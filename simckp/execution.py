@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 from simckp.errors import SimCKPError
+from simckp.language import spoken_there
 from simckp.runtime.helpers import end_with_parent
 from simckp.runtime.quiet import quiet_transformers
 
@@ -123,6 +124,7 @@ def map_pieces(
     """
     scratch.mkdir(parents=True, exist_ok=True)
     scratch = scratch.resolve()
+    function = spoken_there(function)
     ranges = list(_ranges(source.count(), piece_rows, _finished(scratch, files.suffix)))
     engine = replace(engine, workers=max(1, min(engine.workers, len(ranges))))
     waiting: deque[tuple[Path, Any]] = deque()

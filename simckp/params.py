@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from simckp.errors import ParameterError
+from simckp.language import LanguageCode
 
 Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -316,6 +317,7 @@ class Params(Section):
     """All of ``params.yaml``."""
 
     lambda_: Annotated[float, Field(alias="lambda", ge=0.0)]
+    language: LanguageCode
     seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
     limit: Positive | None
     shard_rows: Positive

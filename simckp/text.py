@@ -2,19 +2,15 @@
 
 The tokenisation is that of the published tables (``evaluate.py`` of the authors' release, as pinned down in
 ``docs/method.md``): lower case, punctuation separated by spaces, split on white space, each token stemmed by
-NLTK's Porter stemmer in its default mode.
+NLTK's Porter stemmer in its default mode, or by Snowball's of another language (:mod:`simckp.language`).
 """
 
-import importlib
-import importlib.util
 import re
-import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+
+from simckp.language import speaking, spoken
 
 # Brackets, backslash and underscore are no separators in the published script.
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@^`{|}~"
@@ -41,19 +37,7 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 DIGIT = "<digit>"
 _DIGIT_STAND_IN = "\ue000"
 
-# Words of the open tag sets of Algorithm 1 that name nothing.
-_NAMING_NOTHING = (
-    "am are be been being is was were 'm 're 's has have had having 've 'd do does did doing done can could may "
-    "might must shall should will would 'll wo n't not cannot never ever also again almost already always as even far "
-    "here hence how however indeed instead just less least likewise maybe merely more moreover most much namely "
-    "nearly nor now often once only otherwise perhaps quite rather really same so somehow sometimes soon still "
-    "such then there thereby therefore thus together too usually very well when where whereas whereby while why "
-    "yet else etc few many further furthermore first second third last next other others own several able due "
-    "get gets got let lets like make makes made via e.g i.e eg ie et - ' . , "
-    "don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't can't couldn't won't wouldn't shouldn't"
-)
 _JOINT = re.compile(r"(?<=\w) ([-/'\u2019.]) (?=\w)")
-_FUNCTION_WORDS = frozenset(_NAMING_NOTHING.split())
 
 _NUMBER_OR_ADDRESS = re.compile(r"[\d\W_]+|\S*(?:://|www\.)\S*|\S+@\S+\.\S+")
 _IGNORED_IN_KEYS = frozenset("-'")
@@ -64,8 +48,8 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 def fold(text: str) -> str:
     """Return ``text`` with typographic variants folded (quotes, hyphens, ligatures, accents, invisible characters).
 
-    Accents are folded because tokenizers for lower-cased text fold them, so that a network generates "schrodinger".
-    For matching only: offsets always refer to the text as it was given.
+    In English, accents are folded because tokenizers for lower-cased text fold them, so that a network generates
+    "schrodinger". For matching only: offsets always refer to the text as it was given.
 
     >>> fold("Schrödinger’s ﬁeld")
     "Schrodinger's field"
@@ -73,7 +57,8 @@ def fold(text: str) -> str:
     text = without_line_ends(text)
     if text.isascii():
         return text
-    return _without_accents(unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED))
+    folded = unicodedata.normalize("NFKC", text.translate(_FOLDED)).translate(_FOLDED)
+    return _without_accents(folded) if spoken().folds_accents else folded
 
 
 def without_line_ends(text: str) -> str:
@@ -111,46 +96,26 @@ def tokens(text: str) -> list[str]:
     return [DIGIT if token == _DIGIT_STAND_IN else token for token in separated]
 
 
-def _porter_module() -> Any:
-    """Import ``nltk.stem.porter`` without the package ``nltk``.
-
-    The package's own import loads scipy, scikit-learn and pandas for parts that nothing here uses: 1.3 s for each
-    process, fifty times what the stemmer takes. Empty packages stand in for ``nltk`` and ``nltk.stem`` while the
-    stemmer is loaded; a later ``import nltk`` finds no trace of them.
-    """
-    name = "nltk.stem.porter"
-    found = importlib.util.find_spec("nltk")
-    if "nltk" in sys.modules or found is None or found.origin is None:
-        return importlib.import_module(name)
-    for package in ("nltk", "nltk.stem"):
-        stand_in = ModuleType(package)
-        stand_in.__path__ = [str(Path(found.origin).parent.joinpath(*package.split(".")[1:]))]
-        sys.modules[package] = stand_in
-    try:
-        return importlib.import_module(name)
-    finally:
-        for loaded in [module for module in sys.modules if module.split(".")[0] == "nltk"]:
-            del sys.modules[loaded]
-
-
-_porter_stem: Callable[[str], str] = _porter_module().PorterStemmer().stem
-
-
-@lru_cache(maxsize=1 << 20)
 def stem(token: str) -> str:
-    """Return the Porter stem of one lower-case token (NLTK's default mode); cached over the vocabulary."""
-    return str(_porter_stem(token))
+    """Return the stem of one lower-case token in the spoken language; cached over the vocabulary."""
+    return spoken().stem(token)
 
 
 def stems(text: str) -> tuple[str, ...]:
     """Return the stemmed tokens of ``text``, hyphens and apostrophes included: the form that is scored."""
-    return tuple(map(stem, tokens(text)))
+    return tuple(map(spoken().stem, tokens(text)))
+
+
+def word_keys(words: Iterable[str]) -> list[str]:
+    """Return :func:`candidate_key` of each word; cached over the vocabulary."""
+    code = spoken().code
+    return [_word_key(word, code) for word in words]
 
 
 @lru_cache(maxsize=1 << 18)
-def word_key(word: str) -> str:
-    """Return :func:`candidate_key` of one word; cached over the vocabulary."""
-    return candidate_key(word)
+def _word_key(word: str, code: str) -> str:
+    with speaking(code):
+        return candidate_key(word)
 
 
 def without_joints(stemmed: tuple[str, ...]) -> tuple[str, ...]:
@@ -224,12 +189,13 @@ def has_content_word(phrase: str) -> bool:
     """
     if any(len(word) > 1 and word.isupper() for word in phrase.split()):
         return True
+    function_words = spoken().function_words
     words = [
         word
         for word in fold(phrase).lower().split()
-        if word not in _FUNCTION_WORDS and not _NUMBER_OR_ADDRESS.fullmatch(word)
+        if word not in function_words and not _NUMBER_OR_ADDRESS.fullmatch(word)
     ]
-    return any(token not in _FUNCTION_WORDS for word in words for token in tokens(word))
+    return any(token not in function_words for word in words for token in tokens(word))
 
 
 def single_spaced(surface: str) -> str:

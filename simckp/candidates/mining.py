@@ -18,7 +18,7 @@ from simckp.text import (
     single_spaced,
     stems,
     without_joints,
-    word_key,
+    word_keys,
 )
 
 
@@ -39,6 +39,12 @@ _EXACT = {
     **dict.fromkeys(("DT", "AFX", "LS"), TagSet.END_DEPENDENT),
 }
 _INDEPENDENT_PREFIXES = ("NN", "VB", "JJ", "RB")
+# The same by Universal Dependencies' tags, for other languages than English; no tag is in both.
+_UNIVERSAL = {
+    **dict.fromkeys(("NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X"), TagSet.INDEPENDENT),
+    **dict.fromkeys(("CCONJ", "ADP", "PART"), TagSet.DEPENDENT),
+    "DET": TagSet.END_DEPENDENT,
+}
 
 MAY_START = TagSet.INDEPENDENT | TagSet.END_DEPENDENT
 MAY_END = TagSet.INDEPENDENT | TagSet.START_DEPENDENT
@@ -46,14 +52,14 @@ MAY_END = TagSet.INDEPENDENT | TagSet.START_DEPENDENT
 
 @lru_cache(maxsize=1024)
 def tag_set(tag: str) -> TagSet:
-    """Return the tag set of a treebank tag.
+    """Return the tag set of a tag of the Penn Treebank or of Universal Dependencies.
 
     >>> tag_set("NNS").name, tag_set("IN").name, tag_set("TO").name
     ('INDEPENDENT', 'DEPENDENT', 'OUTSIDE')
     """
     if tag.startswith(_INDEPENDENT_PREFIXES):
         return TagSet.INDEPENDENT
-    return _EXACT.get(tag, TagSet.OUTSIDE)
+    return _EXACT.get(tag) or _UNIVERSAL.get(tag, TagSet.OUTSIDE)
 
 
 @lru_cache(maxsize=1024)
@@ -105,7 +111,7 @@ def mine(document: Document, tagged: Tagged, *, max_words: int, require_content_
         ones, and ``missed_targets``: present in the text, but not among the candidates.
     """
     text, starts, ends = document["text"], tagged["starts"], tagged["ends"]
-    words = [word_key(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+    words = word_keys(text[start:end] for start, end in zip(starts, ends, strict=True))
     empty_words = "" in words
     occurrences: dict[str, list[Span]] = {}
     for first, last in phrase_spans(tagged["tags"], max_words=max_words):

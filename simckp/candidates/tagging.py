@@ -1,4 +1,7 @@
-"""Part-of-speech taggers by name; all return words with Penn Treebank tags and code point offsets."""
+"""Part-of-speech taggers by name: words with code point offsets and tags.
+
+Tags are those of the Penn Treebank for English, and of Universal Dependencies for other languages.
+"""
 
 import json
 import re
@@ -12,12 +15,17 @@ from typing import Any, Protocol
 from simckp.candidates.alignment import Word, align_words, code_point_offsets
 from simckp.data.records import Document, Tagged
 from simckp.errors import SimCKPError
+from simckp.language import ENGLISH, spoken
 from simckp.params import Tagger
 
 _CORENLP_TIMEOUT_SECONDS = 120.0
 _SPACY_BATCH = 32
 _DOCUMENTS_A_VOCABULARY = 50_000
-_SPACY_COMPONENTS = ("tok2vec", "transformer", "tagger")
+# What makes Penn's tags, and what makes universal ones.
+_SPACY_COMPONENTS = {
+    True: ("tok2vec", "transformer", "tagger"),
+    False: ("tok2vec", "transformer", "tagger", "morphologizer", "attribute_ruler"),
+}
 # Longer than any word, with few exceptions; each of these has the parts that follow as words.
 _LONG_RUN = re.compile(r"\S{200,}")
 _PARTS_OF_RUN = re.compile(r"\w+|[^\w\s]{33,}|[^\w\s]")
@@ -35,7 +43,7 @@ class SpacyTagger:
     """spaCy's tagger; components that tagging does not need are removed.
 
     Raises:
-        SimCKPError: The model is not installed or has no tagger.
+        SimCKPError: The model is not installed, has no tagger, or is for another language than the documents.
     """
 
     def __init__(self, model: str) -> None:
@@ -44,11 +52,12 @@ class SpacyTagger:
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
         """Yield the words of each text."""
-        from spacy.attrs import IDX, IS_SPACE, LENGTH, TAG
+        from spacy.attrs import IDX, IS_SPACE, LENGTH, POS, TAG
 
+        kind = TAG if self._pipeline.lang == ENGLISH else POS
         names = self._pipeline.vocab.strings
         for parsed in self._pipeline.pipe(self._counted(texts), batch_size=_SPACY_BATCH):
-            rows = parsed.to_array([TAG, IDX, LENGTH, IS_SPACE]).tolist()
+            rows = parsed.to_array([kind, IDX, LENGTH, IS_SPACE]).tolist()
             yield [Word(names[tag], start, start + length) for tag, start, length, space in rows if not space]
         if self._tagged >= _DOCUMENTS_A_VOCABULARY:
             # spaCy stores every word it has seen, so the pipeline is loaded anew to free memory. spaCy's memory zones
@@ -103,9 +112,14 @@ def _load_spacy(model: str) -> Any:
     except OSError as error:
         message = f"tagger.model: the spaCy model {model!r} is not installed ({error})"
         raise SimCKPError(message) from error
-    if "tagger" not in pipeline.pipe_names:
+    if pipeline.lang != spoken().code:
+        raise SimCKPError(
+            f"tagger.model: the spaCy model {model!r} is for {pipeline.lang!r}, but language is {spoken().code!r}"
+        )
+    if not {"tagger", "morphologizer"}.intersection(pipeline.pipe_names):
         raise SimCKPError(f"tagger.model: the spaCy model {model!r} has no tagger")
-    unused = [name for name in pipeline.pipe_names if name not in _SPACY_COMPONENTS]
+    used = _SPACY_COMPONENTS[pipeline.lang == ENGLISH]
+    unused = [name for name in pipeline.pipe_names if name not in used]
     for name in unused:
         pipeline.remove_pipe(name)
     # The limit on the text length protects the memory of parser and entity recogniser, which were removed.
@@ -205,20 +219,22 @@ def load_tagger(settings: Tagger) -> WordTagger:
     """
     if settings.name == "spacy":
         return SpacyTagger(settings.model)
+    if settings.name == "nltk" and spoken().code != ENGLISH:
+        raise SimCKPError(f"tagger.name: NLTK's tagger knows English alone, but language is {spoken().code!r}")
     if settings.name == "corenlp":
         return CoreNLPTagger(settings.url or "")
     return NltkTagger()
 
 
 @lru_cache(maxsize=1)
-def _loaded(settings: Tagger) -> WordTagger:
+def _loaded(settings: Tagger, language: str) -> WordTagger:
     """Cache the tagger of a worker process, so that it is loaded once for all pieces."""
     return load_tagger(settings)
 
 
 def tag_documents(documents: list[Document], *, settings: Tagger) -> list[Tagged]:
     """Tag documents with the tagger that the settings name; see :func:`tagged_documents`."""
-    return tagged_documents(documents, _loaded(settings))
+    return tagged_documents(documents, _loaded(settings, spoken().code))
 
 
 def tagged_documents(documents: list[Document], tagger: WordTagger) -> list[Tagged]:

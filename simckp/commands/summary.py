@@ -21,7 +21,7 @@ _UNKNOWN = "unknown"
 
 
 def summary_of(
-    raws: Iterable[RawDocument], *, model: str, by: str | None, kinds: Sequence[Kind], most: int, **options: Any
+    raws: Iterable[RawDocument], *, model: str | Path, by: str | None, kinds: Sequence[Kind], most: int, **options: Any
 ) -> Summary:
     """Predict the keyphrases of documents and summarise them by a field of their records.
 

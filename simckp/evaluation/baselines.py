@@ -15,6 +15,7 @@ from typing import Any
 from simckp.data import datasets
 from simckp.data.records import Document, Scored, ScoredPhrase, Span
 from simckp.errors import SimCKPError
+from simckp.language import ENGLISH, spoken, stop_words
 from simckp.text import StemmedText, scoring_key, single_spaced, split_by_presence, stems
 
 Ranked = list[tuple[str, float]]
@@ -90,6 +91,11 @@ def _library(module: str) -> Any:
         raise SimCKPError(f"baselines: {module} is not installed (pip install 'simckp[baselines]')") from error
 
 
+def _stop_words() -> str | list[str]:
+    """Return scikit-learn's own list for English, and spaCy's for other languages."""
+    return "english" if spoken().code == ENGLISH else sorted(stop_words(spoken().code))
+
+
 def _tfidf(training: Path) -> Ranker:
     """TF-IDF of word n-grams without stop words (scikit-learn), with document frequencies of the training set.
 
@@ -98,7 +104,7 @@ def _tfidf(training: Path) -> Ranker:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = [row["text"] for row in datasets.read_dataset(training, name="documents")]
-    vectorizer = TfidfVectorizer(ngram_range=(1, _MAX_WORDS), stop_words="english").fit(texts)
+    vectorizer = TfidfVectorizer(ngram_range=(1, _MAX_WORDS), stop_words=_stop_words()).fit(texts)
     known = dict(zip(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist(), strict=True))
     unknown, n_grams = math.log(1 + len(texts)) + 1.0, vectorizer.build_analyzer()
 
@@ -112,7 +118,7 @@ def _tfidf(training: Path) -> Ranker:
 
 def _yake() -> Ranker:
     """YAKE (Campos et al. 2020) with its default settings; scores are negated, since lower ones are better in YAKE."""
-    extractor = _library("yake").KeywordExtractor(lan="en", n=_MAX_WORDS, top=_KEPT)
+    extractor = _library("yake").KeywordExtractor(lan=spoken().code, n=_MAX_WORDS, top=_KEPT)
     return lambda batch: [[(phrase, -float(score)) for phrase, score in extractor.extract_keywords(t)] for t in batch]
 
 
@@ -125,7 +131,7 @@ def _keybert() -> Ranker:
 
     def rank(batch: list[str]) -> list[Ranked]:
         return [
-            model.extract_keywords(text, keyphrase_ngram_range=(1, _MAX_WORDS), stop_words="english", top_n=_KEPT)
+            model.extract_keywords(text, keyphrase_ngram_range=(1, _MAX_WORDS), stop_words=_stop_words(), top_n=_KEPT)
             if text.strip()
             else []
             for text in batch

@@ -6,8 +6,9 @@ The rules say only whether two phrases of one document are the same; nobody sees
 import re
 from functools import lru_cache
 
+from simckp.language import ENGLISH, spoken
 from simckp.prediction.word_forms import word_form
-from simckp.text import has_letter_or_digit, tokens
+from simckp.text import candidate_key, has_letter_or_digit, tokens
 
 # Irregular plurals, then British endings with their American ones.
 _SPELLINGS = [
@@ -35,15 +36,19 @@ _VOWEL = re.compile(r"[aeiouy]")
 _PLURAL = re.compile(r"(?<=\w[^siu])s$")
 
 
-@lru_cache(maxsize=1 << 16)
 def concept(surface: str) -> str:
-    """Return what all spellings of a phrase have in common, and no other phrase has.
+    """Return what all spellings of a phrase have in common, and no other phrase has; in other languages, its stems.
 
     >>> concept("Time-series analyses") == concept("timeseries analysis"), concept("time") == concept("time series")
     (True, False)
     >>> [concept(phrase) for phrase in ("colour modelling", "color modeling", "Colour-models")]
     ['colormodel', 'colormodel', 'colormodel']
     """
+    return _english(surface) if spoken().code == ENGLISH else candidate_key(surface)
+
+
+@lru_cache(maxsize=1 << 16)
+def _english(surface: str) -> str:
     words = [_american(word) for word in tokens(surface) if has_letter_or_digit(word) or word in "+#"]
     # The endings of the last word alone: "time series" and "timeseries" are one phrase.
     return "".join([*(_PLURAL.sub("", word) for word in words[:-1]), *map(_without_ending, words[-1:])])

@@ -6,6 +6,7 @@ import numpy as np
 
 from simckp.candidates.occurrences import explain_phrase
 from simckp.data.records import KINDS, Kind, Scored
+from simckp.language import speaking
 from simckp.prediction.concepts import concept
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.prediction.selection import LEAST_PROBABLE, DocumentRanking, Ranked
@@ -17,8 +18,8 @@ from simckp.thresholds.selection import count_selected
 _FEATURES_SHOWN = 8
 
 
-def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequence[str], most: int) -> Iterator[str]:
-    """Yield the lines of the explanation.
+def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequence[str], most: int) -> list[str]:
+    """Return the lines of the explanation.
 
     Of a model with evidence, the features of each given phrase that say most are shown with their values, and with what
     they add to the logarithm of its odds.
@@ -29,6 +30,11 @@ def explain_document(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequ
         phrases: Phrases to explain; if there are none, the best phrases are listed.
         most: Maximum number of phrases listed of each kind.
     """
+    with speaking(predictor.language):
+        return list(_lines(predictor, text, phrases=phrases, most=most))
+
+
+def _lines(predictor: KeyphrasePredictor, text: Text, *, phrases: Sequence[str], most: int) -> Iterator[str]:
     document = as_document(text, 0)
     (tagged,) = predictor.tag([document])
     wish = predictor.wish()

@@ -1,18 +1,13 @@
-"""Notice a text that is plainly not in English, the language of the taggers, the stemmer and the networks."""
+"""Notice a text that is plainly not in the language of the tagger, the stemmer and the networks."""
 
-import importlib
 import re
 import unicodedata
 
+from simckp.language import ENGLISH, NAMES, spoken, stop_words
+
 _WORD = re.compile(r"[^\W\d_]+")
-# spaCy's lists of stop words; the languages whose lists are large enough.
-_OTHERS = {
-    "de": "German",
-    "fr": "French",
-    "es": "Spanish",
-    "pt": "Portuguese",
-    "it": "Italian",
-    "nl": "Dutch",
+# The languages whose lists of stop words are large enough.
+_LANGUAGES = NAMES | {
     "sv": "Swedish",
     "da": "Danish",
     "nb": "Norwegian",
@@ -23,30 +18,36 @@ _OTHERS = {
 }
 _SMALLEST, _LARGEST = 15, 400  # words that are looked at
 # English abstracts have 0.35 to 0.55 of their words in spaCy's list; other languages up to 0.1.
-_ENGLISH, _OTHER = 0.2, 0.25
+_OWN, _OTHER = 0.2, 0.25
+# Of another language than English, a relative has many of the words: Spanish and Portuguese share "de", "que", "para".
+_RELATIVE = 0.1
 
 
 def language_warnings(text: str) -> list[str]:
-    """Return a warning if a text is plainly not in English: most letters of another script, or another's stop words.
+    """Return a warning if a text is plainly not in the spoken language: other letters, or another's stop words.
 
     A text of fewer than fifteen words and one without any stop words, such as a list of terms, gives none.
     """
+    language = spoken()
     words = _WORD.findall(text.lower())[:_LARGEST]
     letters = "".join(words)
     if len(letters) > _SMALLEST and sum(map(_is_latin, letters)) * 2 < len(letters):
-        return ["most of the text is in a script that the model does not know; it was trained on English"]
-    if len(words) < _SMALLEST or _share(words, "en") >= _ENGLISH:
+        return [f"most of the text is in a script that the model does not know; it was trained on {language.name}"]
+    if len(words) < _SMALLEST:
         return []
-    shares = {language: _share(words, language) for language in _OTHERS}
-    best = max(shares, key=lambda language: shares[language])
-    if shares[best] < _OTHER:
+    own = _share(words, language.code)
+    if language.code == ENGLISH and own >= _OWN:
         return []
-    return [f"the text looks {_OTHERS[best]}; the model was trained on English"]
+    shares = {other: _share(words, other) for other in _LANGUAGES if other != language.code}
+    best = max(shares, key=lambda other: shares[other])
+    if shares[best] < _OTHER or (own >= _OWN and shares[best] < own + _RELATIVE):
+        return []
+    return [f"the text looks {_LANGUAGES[best]}; the model was trained on {language.name}"]
 
 
-def _share(words: list[str], language: str) -> float:
-    stop_words = importlib.import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS
-    return sum(word in stop_words for word in words) / len(words)
+def _share(words: list[str], code: str) -> float:
+    known = stop_words(code)
+    return sum(word in known for word in words) / len(words)
 
 
 def _is_latin(letter: str) -> bool:

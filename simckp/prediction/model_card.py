@@ -7,6 +7,8 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 from jinja2 import Environment, StrictUndefined
 
+from simckp.language import ENGLISH
+
 _TASK = "text2text-generation"
 
 
@@ -19,7 +21,7 @@ def model_card(*, parameters: Mapping[str, Any], metrics: Mapping[str, Mapping[s
         seed: Seed of the networks.
     """
     metadata = ModelCardData(
-        language="en",
+        language=str(parameters.get("language", ENGLISH)),
         library_name="simckp",
         license="other",
         license_name="see-the-section-licences",

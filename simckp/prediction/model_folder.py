@@ -9,7 +9,8 @@ from pydantic import model_validator
 
 from simckp.data.records import KINDS, Threshold
 from simckp.errors import SimCKPError
-from simckp.networks.settings import write_settings
+from simckp.language import ENGLISH, LanguageCode
+from simckp.networks.settings import read_settings, write_settings
 from simckp.params import Generation, Mining, Retrieval, Scoring, Section, Selection, Tagger, Windows
 from simckp.thresholds.calibration import ADAPTIVE, of_method
 
@@ -27,6 +28,7 @@ class PredictorSettings(Section):
     """
 
     runtime: Literal["torch", "onnx"] = "torch"
+    language: LanguageCode = ENGLISH
 
     tagger: Tagger
     mining: Mining
@@ -47,6 +49,15 @@ class PredictorSettings(Section):
         if isinstance(values, dict) and isinstance(values.get("retrieval"), dict):
             values = values | {"retrieval": {"encoder": None} | values["retrieval"]}
         return values
+
+
+def model_language(folder: Path) -> str:
+    """Return the code of the language that a model was trained on.
+
+    Raises:
+        SimCKPError: The folder is not a model folder.
+    """
+    return read_settings(folder / SETTINGS, PredictorSettings).language
 
 
 def write_model_settings(folder: Path, settings: PredictorSettings, thresholds: Iterable[Threshold]) -> None:

@@ -27,6 +27,7 @@ from simckp.data.records import (
 )
 from simckp.errors import SimCKPError
 from simckp.hub.access import hub_errors
+from simckp.language import in_own_language, speaking
 from simckp.networks.settings import read_settings
 from simckp.prediction.language import language_warnings
 from simckp.prediction.model_folder import (
@@ -110,7 +111,8 @@ class KeyphrasePredictor:
             reason = str(error).splitlines() or [type(error).__name__]
             raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error
         self._evidence = _read_evidence(folder) if self.settings.selection.evidence else None
-        self._tagger = load_tagger(self.settings.tagger)
+        with speaking(self.language):
+            self._tagger = load_tagger(self.settings.tagger)
 
     def _load(self) -> Scorer:
         reranker = self._folder / RERANKER if "absent" in self.kinds else None
@@ -124,6 +126,11 @@ class KeyphrasePredictor:
             raise SimCKPError(f"{self._folder}: this model needs {error.name} (pip install 'simckp[torch]')") from error
         with transformers_quiet():
             return Networks.load(self._folder / EXTRACTOR, reranker, self.settings.scoring)
+
+    @property
+    def language(self) -> str:
+        """The code of the language that the model was trained on."""
+        return self.settings.language
 
     @cached_property
     def _overgenerator(self) -> Callable[[list[Document]], list[Generated]]:
@@ -290,10 +297,12 @@ class KeyphrasePredictor:
             for (_, text), ranking in zip(batch, self.rank(documents, wish), strict=True):
                 yield replace(self.choose(ranking, wish), text=given_text(text, ranking.document))
 
+    @in_own_language
     def tag(self, documents: list[Document]) -> list[Tagged]:
         """Return the words and tags of each document."""
         return tagged_documents(documents, self._tagger)
 
+    @in_own_language
     def score(self, documents: list[Document], *, kinds: Collection[Kind] | None = None) -> list[tuple[Scored, Scored]]:
         """Return all scored candidates of each document, present and absent.
 
@@ -304,6 +313,7 @@ class KeyphrasePredictor:
         """
         return [pair for pair, _ in self._scored(documents, kinds)]
 
+    @in_own_language
     def rank(self, documents: list[Document], wish: Wish) -> list[DocumentRanking]:
         """Return all phrases of each document, of the wished kinds and in the wished terms, best first."""
         return [
@@ -311,6 +321,7 @@ class KeyphrasePredictor:
             for document, (pair, similarities) in zip(documents, self._scored(documents, wish.kinds), strict=True)
         ]
 
+    @in_own_language
     def choose(self, ranking: DocumentRanking, wish: Wish) -> Keyphrases:
         """Return what is shown of a document."""
         document, truncated = ranking.document, any(scored["truncated"] for scored in ranking.pair)
@@ -332,6 +343,7 @@ class KeyphrasePredictor:
 
         return list(zip(weigh(rows, *self._evidence), similarities, strict=True))
 
+    @in_own_language
     def contributions(self, document: Document) -> dict[Kind, dict[str, dict[str, tuple[float, float]]]]:
         """Return what speaks for each phrase of a document, by kind, key and feature; empty without evidence.
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from simckp.documents.sources import text_lines
 from simckp.errors import InputError, SimCKPError
+from simckp.language import ENGLISH, speaking, spoken
 from simckp.prediction.concepts import concept
 
 _LABEL, _SYNONYMS, _SEPARATOR = "label", "synonyms", ";"
 _SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt", ".jsonld": "json-ld"}
 SUFFIXES = (".txt", ".csv", *_SKOS)
-_LANGUAGE = "en"
 _LOG = logging.getLogger(__name__)
 
 
@@ -36,8 +36,10 @@ class Terms:
     stopped: Collection[str] = frozenset()
 
     @classmethod
-    def of_files(cls, vocabulary: Path | None, *, only: bool = False, stop: Path | None = None) -> "Terms":
-        """Read a vocabulary and a list of unwanted phrases; both may be None.
+    def of_files(
+        cls, vocabulary: Path | None, *, only: bool = False, stop: Path | None = None, language: str = ENGLISH
+    ) -> "Terms":
+        """Read a vocabulary and a list of unwanted phrases; both may be None. ``language`` is that of the model.
 
         Raises:
             InputError: See :func:`read_vocabulary`.
@@ -45,9 +47,10 @@ class Terms:
         """
         if only and vocabulary is None:
             raise SimCKPError("only the terms of a vocabulary are wanted, but no vocabulary is given")
-        stopped = () if stop is None else (name for _, name, _ in _entries(stop))
-        labels = {} if vocabulary is None else read_vocabulary(vocabulary)
-        return cls(labels, only, frozenset(map(concept, stopped)))
+        with speaking(language):
+            stopped = () if stop is None else (name for _, name, _ in _entries(stop))
+            labels = {} if vocabulary is None else read_vocabulary(vocabulary)
+            return cls(labels, only, frozenset(map(concept, stopped)))
 
     def fingerprint(self) -> str:
         """Return what tells these terms from others."""
@@ -72,7 +75,7 @@ def read_vocabulary(path: Path) -> dict[str, str]:
 
     A text file has one term a line. CSV has a column ``label``, and ``synonyms`` (optional) with terms that are
     separated by ``;``. SKOS (Turtle, RDF/XML, N-Triples, JSON-LD) has ``prefLabel``, ``altLabel`` and ``hiddenLabel``,
-    in English or without a language. A synonym of several labels stays with the first one, and the log says so.
+    in the spoken language or without one. A synonym of several labels stays with the first one, and the log says so.
 
     Raises:
         InputError: The file cannot be read, has no term, or one label stands twice.
@@ -146,4 +149,4 @@ def _skos(path: Path) -> Iterator[tuple[None, str, list[str]]]:
 
 def _is_read(literal: object) -> bool:
     language = getattr(literal, "language", None)
-    return language is None or language.split("-")[0] == _LANGUAGE
+    return language is None or language.split("-")[0] == spoken().code

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from simckp.candidates.mining import commonest_form
 from simckp.data.records import PredictedPhrase, ScoredPhrase, Span
-from simckp.text import single_spaced, tokens, without_joints
+from simckp.language import ENGLISH, spoken
+from simckp.text import single_spaced, stem, tokens, without_joints
 
 # Endings of plurals and verbs; a doubled consonant before them counts once ("planning", "plans").
 _ENDING = re.compile(r"(?<=\w\w)(?:'?s|es|e|ed|ing|ings)$")
@@ -18,13 +19,19 @@ _ENDING_OF_Y = re.compile(r"(?<=\w\w)(?:ies|ied|y|ying)$")
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
 
 
-@lru_cache(maxsize=1 << 16)
 def word_form(word: str) -> str:
     """Return what the inflected forms of a lower-case word have in common; no other word with its stem has it.
+
+    In other languages than English, it is the stem.
 
     >>> [word_form(word) for word in ("universities", "university", "universe", "planning", "plans")]
     ['universit-', 'universit-', 'univers', 'plan', 'plan']
     """
+    return _english(word) if spoken().code == ENGLISH else stem(word)
+
+
+@lru_cache(maxsize=1 << 16)
+def _english(word: str) -> str:
     if _ENDING_OF_Y.search(word):
         return f"{_ENDING_OF_Y.sub('', word)}-"
     return _DOUBLED.sub(r"\1", _ENDING.sub("", word))

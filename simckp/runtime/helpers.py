@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, Generic, TypeVar
 
+from simckp.language import spoken_there
+
 Result = TypeVar("Result")
 _function: Callable[..., Any]
 
@@ -33,7 +35,7 @@ class Helpers(Generic[Result]):
             return done
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._count, context, _begin, (self._function,))
+            self._pool = ProcessPoolExecutor(self._count, context, _begin, (spoken_there(self._function),))
         return self._pool.submit(_call, *arguments)
 
     def map(self, items: Iterable[Any]) -> Iterator[Result]:
