@@ -1,4 +1,5 @@
 # make repro: everything from raw documents to the results table. make test: all tests. make check: lint and types.
+# make docs: the documentation as a site, in site/; every link is checked.
 # make faults: break a run at random moments, sixty times and more, and see that nothing is lost (half an hour).
 # make workflows: lint the GitHub workflow (needs node). make audit: known holes in the packages that are used.
 # make gpu-check: every path on a GPU against the CPU, speed and waits, in ten minutes, as a report.
@@ -12,7 +13,7 @@ DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --constraint constraints.txt
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib simckp pipeline || true
 
-.PHONY: repro test check faults workflows audit bench gpu-check format deps clean help
+.PHONY: repro test check docs faults workflows audit bench gpu-check format deps clean help
 
 help:
 	@sed -n '/^#/!q; s/^# //p' Makefile | sed 's/\. /\n/g'
@@ -54,6 +55,10 @@ audit: $(DEV)
 	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 BENCH ?=
+docs: $(DEV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html; with search: python -m http.server --directory site"
+
 bench: $(DEV)
 	$(BIN)/python -W ignore -m benchmarks --out benchmarks/results.json $(BENCH)
 

@@ -17,11 +17,9 @@ from tests.pipeline.project import run
 KEPT = ("data/comparisons.json", "data/parameters.json", "reports/index.html", "reports/results.md", "plots/ngrams.csv")
 
 
-def readme_commands() -> list[str]:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (section,) = re.findall(r"^## Reproduce the paper\n(.*?)^## ", readme, flags=re.MULTILINE | re.DOTALL)
-    block = section.split("```")[1]
-    return [line.partition(" #")[0].strip() for line in block.strip().splitlines()]
+def commands_of_the_page() -> list[str]:
+    block = (REPOSITORY / "docs/paper.md").read_text(encoding="utf-8").split("```")[1]
+    return [line.partition(" #")[0].strip() for line in block.strip().splitlines()[1:]]
 
 
 def shorten(path: Path) -> None:
@@ -34,11 +32,11 @@ def shorten(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, finished: Path) -> Path:
-    """A project in which every command of the section was run."""
+    """A project in which every command of the page on the paper was run."""
     folder = copied(finished, tmp_path_factory.mktemp("experiments") / "project")
     shorten(folder / "experiments/variants.yaml")
     run(folder, "git", "commit", "-qam", "shorter")
-    *commands, seeds = readme_commands()
+    *commands, seeds = commands_of_the_page()
     assert commands[-1] == "dvc repro"
     for command in commands:
         run(folder, *shlex.split(command))

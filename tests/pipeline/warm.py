@@ -1,10 +1,10 @@
 """A Python that has torch and transformers loaded already, for tests that run many stages as processes.
 
 A stage spends three seconds on importing its libraries and, with the tests' networks, half a second on its work. A
-server imports the libraries once and forks a process for each ``python -m pipeline...``; DVC starts stages by the name
-``python``, so a small client of that name stands first in ``PATH``. The stage's own code is loaded in the fork, in its
-folder, environment and with its standard streams; all other calls of ``python`` start the real one. Tests that kill
-stages use the real one always.
+server imports the libraries once and forks a process for each ``python -m pipeline...`` and each ``simckp``; DVC starts
+stages by the name ``python``, so small clients of these names stand first in ``PATH``. The code itself is loaded in the
+fork, in its folder, environment and with its standard streams; all other calls of ``python`` start the real one. Tests
+that kill stages use the real one always.
 """
 
 import gc
@@ -49,7 +49,9 @@ LIBRARIES = (
 _CLIENT = """#!{python} -IS
 import array, json, os, socket, sys
 arguments = sys.argv[1:]
-if arguments[:1] != ["-m"] or not arguments[1].startswith("pipeline."):
+if os.path.basename(sys.argv[0]) == "simckp":
+    arguments = ["-m", "simckp.cli", *arguments]
+elif arguments[:1] != ["-m"] or not arguments[1].startswith("pipeline."):
     os.execv({python!r}, [{python!r}, *arguments])
 with socket.socket(socket.AF_UNIX) as link:
     link.connect({address!r})
@@ -69,6 +71,7 @@ def start_server(folder: Path) -> "subprocess.Popen[bytes]":
     client = folder / "bin/python"
     client.write_text(_CLIENT.format(python=sys.executable, address=address), encoding="utf-8")
     client.chmod(0o755)
+    (folder / "bin/simckp").symlink_to(client)
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     server = subprocess.Popen([sys.executable, __file__, address], env=environment, start_new_session=True)
     while not Path(address).exists():
