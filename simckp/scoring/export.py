@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from simckp.errors import SimCKPError
 from simckp.extraction.examples import extraction_example, inputs
@@ -163,6 +164,9 @@ def _export(
     with _quietly(), torch.inference_mode():
         module.eval()
         expected = module(**tensors)
+        for part in module.modules():
+            if isinstance(part, PreTrainedModel):
+                part.set_attn_implementation("eager")  # of which ONNX Runtime makes the fastest graph
         program: Any = torch.onnx.export(
             module,
             kwargs=tensors,

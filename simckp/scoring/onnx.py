@@ -32,6 +32,7 @@ from simckp.scoring.scorer import Preparation, Scorer
 CANDIDATES, DOCUMENTS, PHRASES, TEXTS = "candidates", "documents", "phrases", "texts"
 TOKENIZER = "tokenizer.json"
 _PHRASE_BATCH = 64
+_BATCH = 4  # a CPU gains nothing from more documents at once, and loses by padding them
 
 Vectors = NDArray[np.float32]
 
@@ -100,7 +101,7 @@ class OnnxReranker:
         owners = [position for position, example in enumerate(examples) if example.phrases for _ in example.windows]
         windows = [window for example in examples if example.phrases for window in example.windows]
         vectors: list[list[Vectors]] = [[] for _ in examples]
-        for at, vector in self._documents.vectors(windows, batch_size):
+        for at, vector in self._documents.vectors(windows, min(batch_size, _BATCH)):
             vectors[owners[at]].append(vector)
         return [
             _cosines(np.stack(own), np.stack(self._vectors.of(example.phrases))).max(axis=0).tolist() if own else []
@@ -141,7 +142,8 @@ class OnnxNetworks(Scorer):
     def _candidate_scores(self, windows: list[ExtractionExample], batch_size: int) -> list[list[float]]:
         scores: list[list[float]] = [[] for _ in windows]
         wanted = [position for position, window in enumerate(windows) if len(window.candidate)]
-        for batch in by_length([len(windows[position].input_ids) for position in wanted], batch_size):
+        lengths = [len(windows[position].input_ids) for position in wanted]
+        for batch in by_length(lengths, min(batch_size, _BATCH)):
             go_on()
             positions = [wanted[at] for at in batch]
             chosen = [windows[position] for position in positions]
