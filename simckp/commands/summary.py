@@ -13,6 +13,7 @@ from simckp.commands.output import open_output
 from simckp.data.records import Kind
 from simckp.documents.readers import RawDocument, identifier
 from simckp.errors import SimCKPError
+from simckp.language import speaking
 from simckp.prediction.predictor import KeyphrasePredictor
 from simckp.summary.page import summary_page
 from simckp.summary.summarize import Summary, summarize
@@ -40,7 +41,8 @@ def summary_of(
     )
     predictor = KeyphrasePredictor.from_pretrained(model, kinds=kinds)
     keyphrases = predictor.predict_frame(frame, text=["title", "abstract"], **options)
-    return summarize(keyphrases, groups, most=most)
+    with speaking(predictor.language):
+        return summarize(keyphrases, groups, most=most)
 
 
 def _group(raw: RawDocument, by: str | None) -> str:

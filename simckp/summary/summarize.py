@@ -9,7 +9,7 @@ import pandas as pd
 from simckp.prediction.concepts import concept
 
 _MOST_PAIRED = 300  # phrases of which pairs are counted
-_LEAST_TOGETHER = 2
+_LEAST = 2  # documents that say something about a group or a pair; one may be chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,9 @@ class Summary:
             are no groups.
         frequency: One row per phrase, the most frequent first: ``phrase``, ``documents``, ``share`` of all documents,
             ``score`` (the mean), and the number of documents of each group.
-        distinctive: ``group``, ``phrase``, ``documents`` of the group, ``share`` of them, ``elsewhere`` (the share of
-            the others) and ``z``: how many standard deviations the logarithm of the odds is above that of the others.
+        distinctive: Phrases of at least two documents of a group: ``group``, ``phrase``, ``documents`` of the group,
+            ``share`` of them, ``elsewhere`` (the share of the others) and ``z``: how many standard deviations the
+            logarithm of the odds is above that of the others.
         pairs: ``phrase``, ``other``, ``documents`` with both, and ``npmi``: normalised pointwise mutual information, 1
             if they stand always together, 0 if as often as by chance.
     """
@@ -98,7 +99,7 @@ def _distinctive(counts: pd.DataFrame, documents: pd.Series, names: pd.Series, m
             for having, lacking in zip((inside, outside), without, strict=True)
         )
         z = (odds - others) / np.sqrt(1.0 / (inside + prior) + 1.0 / (outside + prior))
-        best = z[(inside > 0) & (z > 0)].sort_values(ascending=False, kind="stable").index[:most]
+        best = z[(inside >= _LEAST) & (z > 0)].sort_values(ascending=False, kind="stable").index[:most]
         rows += [
             (
                 group,
@@ -124,7 +125,7 @@ def _pairs(found: pd.DataFrame, names: pd.Series, documents: int, most: int) -> 
     ).value_counts()
     alone = found["concept"].value_counts()
     rows = []
-    for (first, second), count in together[together >= _LEAST_TOGETHER].items():
+    for (first, second), count in together[together >= _LEAST].items():
         expected = alone[first] * alone[second] / documents
         npmi = 1.0 if count == documents else float(np.log(count / expected) / -np.log(count / documents))
         rows.append((names[first], names[second], int(count), npmi))

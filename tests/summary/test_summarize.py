@@ -45,8 +45,9 @@ def test_what_sets_a_group_apart() -> None:
     prior = 2.5 / 6
     odds, others = math.log((2 + prior) / (1 - prior)), math.log(prior / (3 + 1 - prior))
     assert first["z"] == pytest.approx((odds - others) / math.sqrt(1 / (2 + prior) + 1 / prior))
-    # "networks" is in half of one group and in a third of the other.
-    assert found.query("phrase == 'networks' and group == '2019'")["z"].item() < first["z"] / 3
+    # One document of each group has "networks": it sets none apart.
+    assert "networks" not in set(found["phrase"])
+    assert found["documents"].min() == 2
     assert summarize(frame(FOUND), GROUPS.map(lambda _: "")).distinctive.empty
 
 
