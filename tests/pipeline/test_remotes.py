@@ -59,6 +59,25 @@ def test_a_colleague_gets_all_results_without_a_stage(kind: object, finished: Pa
         assert files(second, RESULTS) == files(first, RESULTS)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_release_is_got_by_its_version_and_its_stage(finished: Path, tmp_path: Path) -> None:
+    project, origin = copied(finished, tmp_path / "project"), tmp_path / "origin.git"
+    run(tmp_path, "git", "init", "-q", "--bare", "-b", "main", str(origin))
+    run(project, "git", "remote", "add", "origin", str(origin))
+    run(project, "dvc", "remote", "add", "-d", "shared", str(tmp_path / "server"))
+    run(project, "git", "commit", "-qam", "remote")
+    run(project, "git", "push", "-q", "origin", "HEAD:main")
+    run(project, "dvc", "push", "models/simckp")
+    run(project, "gto", "register", "simckp", "--version", "v1.0.0")
+    run(project, "gto", "assign", "simckp", "--version", "v1.0.0", "--stage", "production")
+    run(project, "git", "push", "-q", "origin", "--tags")
+    assert "v1.0.0" in run(project, "gto", "show")
+    for name, chosen in (("version", ("--rev", "v1.0.0")), ("stage", ("--stage", "production"))):
+        run(tmp_path, "dvc", "artifacts", "get", str(origin), "simckp", *chosen, "--out", name)
+        assert files(tmp_path / name, ["."]) == files(project / "models/simckp", ["."])
+
+
 def poisoned(folder: Path) -> dict[str, str]:
     """An environment in which every stage fails."""
     from tests.pipeline.project import environment
