@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 DOCUMENT, KEYPHRASE, CANDIDATE = "document", "keyphrase", "candidate"
-_SIZE_INCHES, _SQUARES_INCHES = (5.2, 2.6), (8.0, 3.8)
-_TEXT_POINTS = 8.0
+_SIZE_INCHES, _SQUARES_INCHES = (5.6, 2.8), (9.0, 4.3)
+_TEXT_POINTS = 9.0
 _LOSSES = ("loss", "mle", "extraction")
 _VALIDATION = (
     ("eval_f1_at_m", "F1@M at the threshold"),
@@ -104,11 +104,11 @@ def space_figure(points: Sequence[Point], *, title: str) -> Curve:
                 chosen = [point for point in points if (point.space, point.role) == (space, role)]
                 axes.scatter([p.x for p in chosen], [p.y for p in chosen], label=role, **style)
                 for point in chosen if role == KEYPHRASE else ():
-                    axes.annotate(point.text.replace("$", r"\$"), (point.x, point.y), fontsize=6, color="#1f6f43")
+                    axes.annotate(point.text.replace("$", r"\$"), (point.x, point.y), fontsize=9, color="#1f6f43")
             axes.set_title(f"{space} space")
             axes.set_xticks([])
             axes.set_yticks([])
-        figure.axes[0].legend(frameon=False, loc="best", fontsize=7)
+        figure.axes[0].legend(frameon=False, loc="best")
     return Curve(title, sink.svg)
 
 

@@ -13,6 +13,7 @@ from simckp.evaluation.frames import over_seeds, paper, paper_frame
 FIGURES = ("F1@5", "F1@M")
 OURS = "this run"
 MISSING = "–"
+_MANY = 10  # columns; a table with more gets smaller print
 # Header and number of decimals of each statistic of a document set.
 _STATISTICS = {
     "documents": ("documents", 0),
@@ -142,9 +143,10 @@ def html_table(table: pd.DataFrame) -> str:
     """Return an escaped ``<table>``: numbers have three decimals, standard deviations are subscripts.
 
     Tables with a column ``model`` get the class ``models``, whose first row, with our results, is highlighted; other
-    tables get the class ``plain``.
+    tables get the class ``plain``. Those with many columns get the class ``wide`` too.
     """
-    html = table.map(_cell).to_html(index=False, border=0, classes="models" if "model" in table.columns else "plain")
+    classes = ["models" if "model" in table.columns else "plain", *(["wide"] if len(table.columns) > _MANY else [])]
+    html = table.map(_cell).to_html(index=False, border=0, classes=classes)
     html = re.sub(r"<td>(\d\.\d{3})_(\d+)</td>", r"<td>\1<sub>\2</sub></td>", html)
     return html.replace("<th>", '<th scope="col">')
 
