@@ -420,16 +420,17 @@ def test_a_predictor_of_present_keyphrases_has_no_others(model: Path) -> None:
 
 def test_a_collection_is_summarised(model: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "papers.csv"
-    rows = [f'{n},{2019 + n % 2 if n else ""},On graphs,"{text}"' for n, text in enumerate([*TEXTS, TEXTS[0]])]
+    years = [*[("", TEXTS[0])] * 2, *[("2019", TEXTS[1])] * 2, *[("2020", TEXTS[2])] * 2]
+    rows = [f'{n},{year},On graphs,"{text}"' for n, (year, text) in enumerate(years)]
     corpus.write_text("\n".join(["id,year,title,abstract", *rows]) + "\n", encoding="utf-8")
     options = ("--model", model, "--min-probability", 0.3)
     shown = fine("summarize", corpus, *options, "--by", "year")
-    assert "4 documents: most frequent keyphrases" in shown and "what sets each year apart" in shown
+    assert "6 documents: most frequent keyphrases" in shown and "what sets each year apart" in shown
     assert "graphs" in shown and "unknown" in shown and "together" in shown
     fine("summarize", corpus, *options, "-o", tmp_path / "out.csv", "--most", 5)
     table = pd.read_csv(tmp_path / "out.csv")
     assert list(table.columns)[:4] == ["phrase", "documents", "share", "score"] and len(table) == 5
-    assert table["documents"].max() == 4
+    assert table["documents"].max() == 6
     fine("summarize", corpus, *options, "--by", "year", "-o", tmp_path / "out.html")
     assert "<h1>papers.csv</h1>" in (tmp_path / "out.html").read_text(encoding="utf-8")
     refused = call("summarize", corpus, *options, "--by", "journal")

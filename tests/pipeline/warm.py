@@ -112,6 +112,8 @@ def _answer(link: socket.socket) -> None:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
+        # Made anew: those of the server remember whether its own streams were files, pipes or a terminal.
+        sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in enumerate("rww"))
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
