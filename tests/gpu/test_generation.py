@@ -10,9 +10,9 @@ from simckp.extraction.loading import new_extractor
 from simckp.extraction.scoring import score_present
 from simckp.generation.overgenerate import Overgenerator
 from simckp.params import Scoring
-from simckp.scoring import networks as scores
 from simckp.reranking.reranker import new_reranker
 from simckp.reranking.scoring import score_absent
+from simckp.scoring import networks as scores
 from tests.conftest import EXTRACTOR_SETTINGS, RERANKER_SETTINGS, make_document, make_generated
 from tests.generation.test_beam_search import TEXTS, settings
 from tests.pretend_gpu import PretendGPU

@@ -33,7 +33,7 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_queue_ran_and_its_experiments_are_compared(team: Path) -> None:
     first, second = names(team)
     assert run(team, "dvc", "queue", "status").count("Success") == 2
@@ -52,7 +52,7 @@ def test_a_queue_ran_and_its_experiments_are_compared(team: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_an_experiment_is_taken_over_or_becomes_a_branch(team: Path) -> None:
     first, second = names(team)
     run(team, "dvc", "exp", "branch", second, "another-seed")
@@ -65,7 +65,7 @@ def test_an_experiment_is_taken_over_or_becomes_a_branch(team: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_colleague_gets_an_experiment(team: Path) -> None:
     first, _ = names(team)
     run(team, "dvc", "push", "-q")

@@ -113,7 +113,8 @@ def _answer(link: socket.socket) -> None:
             os.dup2(stream, number)
             os.close(stream)
         # Made anew: those of the server remember whether its own streams were files, pipes or a terminal.
-        sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in enumerate("rww"))
+        for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)

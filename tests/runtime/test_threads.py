@@ -37,11 +37,6 @@ def test_it_is_set_before_torch_is_imported(
     (tmp_path / "note.txt").write_text("On graphs.", encoding="utf-8")
     note = [str(tmp_path / "note.txt"), "--model", str(make_folder(tmp_path / "model", tiny_bert))]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", f"{CODE}NOTE = {note}\n{start}"],
-        cwd=REPOSITORY,
-        env=inherited | variables,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-c", f"{CODE}NOTE = {note}\n{start}"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=inherited | variables, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == [expected], done.stderr
