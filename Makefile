@@ -41,6 +41,10 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(DEV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html; with search: python -m http.server --directory site"
+
 FAULTS ?= --kills 60
 faults: $(DEV)
 	PATH="$(BIN):$$PATH" OMP_NUM_THREADS=1 python -m tests.pipeline.faults $(FAULTS)
@@ -55,10 +59,6 @@ audit: $(DEV)
 	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 BENCH ?=
-docs: $(DEV)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-	@echo "site/index.html; with search: python -m http.server --directory site"
-
 bench: $(DEV)
 	$(BIN)/python -W ignore -m benchmarks --out benchmarks/results.json $(BENCH)
 

@@ -29,7 +29,6 @@ class PredictorSettings(Section):
 
     runtime: Literal["torch", "onnx"] = "torch"
     language: LanguageCode = ENGLISH
-
     tagger: Tagger
     mining: Mining
     generation: Generation
