@@ -9,12 +9,13 @@ import argparse
 import json
 import subprocess
 import sys
-import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.harness import seconds
 from simckp.data.records import NEIGHBOURS, Document
 from simckp.documents.readers import read_documents
 from simckp.evaluation.evaluator import Evaluator
@@ -45,11 +46,10 @@ def quality(predictor: KeyphrasePredictor, documents: list[Document]) -> dict[st
     return {f"{kind} F1@5": round(100 * metrics[kind]["F1@5"], 2) for kind in ("present", "absent")}
 
 
-def seconds(work: list[str]) -> float:
-    """Return how long a command takes."""
-    start = time.perf_counter()
+def command(model: str, text: Path) -> None:
+    """Predict the keyphrases of one text in a process of its own."""
+    work = [sys.executable, "-m", "simckp.cli", "predict", str(text), "--model", model]
     subprocess.run(work, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -74,12 +74,9 @@ def main() -> None:
         text.write_text(documents[0]["text"], encoding="utf-8")
         for _ in range(options.rounds):
             for name, predictor in models.items():
-                start = time.perf_counter()
-                predictor.score(few)
-                speeds[name].append(len(few) / (time.perf_counter() - start))
+                speeds[name].append(len(few) / seconds(partial(predictor.score, few)))
             for name in starts:
-                command = [sys.executable, "-m", "simckp.cli", "predict", str(text), "--model", name]
-                starts[name].append(seconds(command))
+                starts[name].append(seconds(partial(command, name, text)))
     for name in models:
         row: dict[str, object] = {"model": name, "documents": len(documents), **figures[name]}
         row["documents a second"] = round(median(speeds[name]), 2)
