@@ -95,13 +95,15 @@ class Project:
         }
         return cls(folder, outputs, {name: files(folder, paths) for name, paths in outputs.items()})
 
+    def differing(self, stage: str) -> list[str]:
+        """Return the files of a stage that are not those of the undisturbed run: missing, additional or changed."""
+        found, expected = files(self.folder, self.outputs[stage]), self.expected[stage]
+        model = "models/simckp/provenance.json"  # names the times of the records that it gathers
+        return sorted(k for k in found.keys() | expected if found.get(k) != expected.get(k) and k != model)
+
     def is_whole(self, stage: str) -> bool:
         """Say whether a stage's outputs are those of the undisturbed run."""
-        found = files(self.folder, self.outputs[stage])
-        model = "models/simckp/provenance.json"  # names the times of the records that it gathers
-        return {k: v for k, v in found.items() if k != model} == {
-            k: v for k, v in self.expected[stage].items() if k != model
-        }
+        return not self.differing(stage)
 
     def repro(self, *options: str) -> str:
         """Run DVC to its end, doing what docs/teams.md says on the way.
@@ -151,10 +153,13 @@ def kill_stages(project: Project, table: Table, *, kills: int, dice: random.Rand
         said = next((text for text in BUSY if text in output), "")
         if damaged := LOCK_DAMAGED.search(output):
             said = damaged[0]
+        wait_for_orphans(project.folder)
+        if differing := project.differing(name):
+            said = f"{name} after kill -9 of {victim}: {', '.join(differing)} not as before\n{output[-2000:]}"
         table.note(
             family(name),
             f"kill -9 of {victim}",
-            equal=project.is_whole(name),
+            equal=not differing,
             resumed="goes on from" in output,
             said=said,
         )
@@ -203,6 +208,18 @@ def stage_processes(folder: Path) -> list[int]:
     return [pid for pid, cwd, command in processes() if b"pipeline." in command and cwd == folder.resolve()]
 
 
+def wait_for_orphans(folder: Path) -> None:
+    """Wait until no stage works in a folder.
+
+    An orphan that was still importing its libraries when DVC was killed may come after a warm stage that has none to
+    import, and write the same outputs once more.
+    """
+    deadline = time.monotonic() + _WAIT
+    while stage_processes(folder):
+        assert time.monotonic() < deadline, folder
+        time.sleep(0.05)
+
+
 def damage_outputs(project: Project, table: Table, *, dice: random.Random, most: int | None = None) -> None:
     """Flip a bit of an output, or cut it; DVC sees that it is not what the stage made, and makes it again."""
     names = [name for name, paths in project.outputs.items() if paths]
@@ -214,8 +231,8 @@ def damage_outputs(project: Project, table: Table, *, dice: random.Random, most:
                 content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
             _replace(path, bytes(content[: len(content) // 2]) if fault == "truncation" else bytes(content))
             output = project.repro("-s", name)
-            said = "" if project.is_whole(name) else output[-300:]
-            table.note(family(name), f"{fault} of an output", equal=project.is_whole(name), said=said)
+            whole = project.is_whole(name)
+            table.note(family(name), f"{fault} of an output", equal=whole, said="" if whole else output[-300:])
 
 
 def damage_cache(project: Project, table: Table, *, dice: random.Random) -> None:
