@@ -22,9 +22,9 @@ from simckp.thresholds.selection import Floats
 
 NAMES: dict[Kind, tuple[str, ...]] = {"present": PRESENT, "absent": ABSENT}
 Pair = tuple[Scored, Scored]
-_FOLDS = 5
+FOLDS = 5
 # Phrases of a document that are learned from: those of lower ranks are nearly all wrong, and there are many.
-_DEPTH = 200
+DEPTH = 200
 
 
 class KindOfEvidence(Section):
@@ -91,7 +91,7 @@ class Evidence(Section):
 
 def fold_of(identifier: str) -> int:
     """Return the fold of a validation document."""
-    return zlib.crc32(identifier.encode()) % _FOLDS
+    return zlib.crc32(identifier.encode()) % FOLDS
 
 
 def features(
@@ -114,8 +114,8 @@ def fit_evidence(rows: Iterable[tuple[Document, Pair, Generated, Generated]], st
         folds.append(fold_of(document["id"]))
         found = features(document, pair, beams, neighbours, statistics)
         for kind, scored in zip(KINDS, pair, strict=True):
-            matrices[kind].append(found[kind][:_DEPTH])
-            labels[kind].append(np.asarray([phrase["label"] for phrase in scored["phrases"][:_DEPTH]], dtype=np.bool_))
+            matrices[kind].append(found[kind][:DEPTH])
+            labels[kind].append(np.asarray([phrase["label"] for phrase in scored["phrases"][:DEPTH]], dtype=np.bool_))
     return Evidence(**{kind: _of_kind(matrices[kind], labels[kind], folds, NAMES[kind]) for kind in KINDS})
 
 
@@ -123,12 +123,12 @@ def _of_kind(
     matrices: list[Floats], labels: list[NDArray[np.bool_]], folds: Sequence[int], names: Sequence[str]
 ) -> KindOfEvidence:
     if not matrices:
-        return KindOfEvidence(whole=None, folds=[None] * _FOLDS)
+        return KindOfEvidence(whole=None, folds=[None] * FOLDS)
     matrix, label = np.concatenate(matrices), np.concatenate(labels)
     fold_C = np.repeat(folds, [len(one) for one in labels])
     return KindOfEvidence(
         whole=fit(matrix, label, names),
-        folds=[fit(matrix[fold_C != fold], label[fold_C != fold], names) for fold in range(_FOLDS)],
+        folds=[fit(matrix[fold_C != fold], label[fold_C != fold], names) for fold in range(FOLDS)],
     )
 
 

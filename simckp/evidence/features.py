@@ -23,6 +23,8 @@ PRESENT = (
     *OF_CORPUS,
     *OF_SOURCES,
 )
+# Those that come from the ranking by similarity.
+OF_RANKING = (*OF_SCORES, "within_a_better_one", "holds_a_better_one")
 ABSENT = (
     *OF_SCORES,
     *("words", "words_in_text", "words_in_title"),
