@@ -4,7 +4,10 @@ import pandas as pd
 
 from pipeline.entry import Entry
 from pipeline.runner import Stage
+from simckp.data.files import write_csv
 from simckp.evaluation.figures import Curve, training_curve
+
+_NETWORKS = ("extractor", "reranker")
 
 
 def training_curves(stage: Stage) -> list[Curve]:
@@ -12,7 +15,7 @@ def training_curves(stage: Stage) -> list[Curve]:
     return [
         _training_curve(stage.entry_of(f"train_{network}", str(seed)), f"{network}, seed {seed}")
         for seed in stage.params.seeds
-        for network in ("extractor", "reranker")
+        for network in _NETWORKS
     ]
 
 
@@ -36,6 +39,22 @@ def variant_curves(stage: Stage) -> list[Curve]:
         )
         for picture in _picture(entry, title, name)
     ]
+
+
+def write_plots(stage: Stage, metrics: pd.DataFrame) -> None:
+    """Write the tables of the plots in which DVC lays all seeds over one another.
+
+    ``training.csv`` is what each training aims at, as it was on validation documents; ``sets.csv`` is F1@5 by set and
+    kind, of ``metrics``, which :func:`simckp.evaluation.frames.metrics_frame` made.
+    """
+    rows = []
+    for seed in stage.params.seeds:
+        for network in _NETWORKS:
+            path = stage.entry_of(f"train_{network}", str(seed)).path("plots", "-validation.csv")
+            rows += [{"network": network, "seed": seed} | row for row in pd.read_csv(path).to_dict("records")]
+    write_csv(stage.entry.path("reports", "training.csv"), ["network", "seed", "step", "eval_goal"], rows)
+    scored = metrics[metrics["figure"] == "F1@5"].rename(columns={"value": "F1@5"})
+    write_csv(stage.entry.path("reports", "sets.csv"), ["set", "kind", "seed", "F1@5"], scored.to_dict("records"))
 
 
 def _training_curve(entry: Entry, title: str) -> Curve:

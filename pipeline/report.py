@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.pictures import embedding_spaces, training_curves, variant_curves
+from pipeline.pictures import embedding_spaces, training_curves, variant_curves, write_plots
 from pipeline.runner import Stage, run
 from simckp.data.datasets import aligned
 from simckp.evaluation.frames import metrics_frame, thresholds_frame
@@ -65,6 +65,7 @@ def main() -> None:
             ),
             encoding="utf-8",
         )
+        write_plots(stage, metrics)
         logging.getLogger("pipeline").info("report: %s", REPORTS / "index.html")
 
 

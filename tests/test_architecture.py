@@ -107,7 +107,7 @@ def dvc_stages() -> dict[str, dict[str, Any]]:
 def test_every_stage_has_a_script_and_every_script_a_stage() -> None:
     assert list(dvc_stages()) == STAGES
     helpers = {"__init__", "runner", "entry", "training", "duplicates", "sampling", "weighing"}
-    helpers |= {"experiments", "preset", "pictures", "check_cache"}
+    helpers |= {"experiments", "preset", "pictures", "check_cache", "parts"}
     assert {path.stem for path in (REPOSITORY / "pipeline").glob("*.py")} == {*STAGES, *helpers}
 
 

@@ -99,6 +99,7 @@ def make_project(folder: Path, tiny: Path) -> Path:
     edit(folder / "params.yaml", CHANGES)
     run(folder, "git", "init", "-q")
     run(folder, "dvc", "init", "-q")
+    shutil.copytree(REPOSITORY / ".dvc/plots", folder / ".dvc/plots")
     run(folder, "dvc", "config", "core.analytics", "false")
     run(folder, "git", "add", "-A")
     run(folder, "git", "commit", "-qm", "start")

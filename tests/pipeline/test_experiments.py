@@ -90,6 +90,19 @@ def test_several_seeds_give_mean_and_deviation(project: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+def test_the_plots_of_all_seeds_lie_over_one_another(project: Path) -> None:
+    shown = json.loads(run(project, "dvc", "plots", "show", "--json"))["data"]
+    for title, mark, points in (("Validation while training", "line", 8), ("F1@5 by set", "bar", 8)):
+        (plot,) = shown[title]
+        content = plot["content"] if isinstance(plot["content"], dict) else json.loads(plot["content"])
+        assert content["spec"]["mark"]["type"] == mark
+        rows = content["data"]["values"]
+        assert {str(row["seed"]) for row in rows} == {"13", "27"}
+        assert len(rows) == points
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_experiments_are_shown_and_a_grid_is_queued(project: Path) -> None:
     shown = run(project, sys.executable, "-m", "pipeline.experiments", "--show")
     header = next(line for line in shown.splitlines() if line.startswith("| experiment"))
