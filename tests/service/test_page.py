@@ -21,6 +21,25 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="Chromium and its driver are not here")
 TEXT = "😀 Graph colouring with tabu search. We colour <b>random graphs</b> by tabu search & local search."
+# Every text that is shown, its colour, and the colour behind it, through what is transparent on the way.
+TEXTS_AND_GROUNDS = """
+const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+const parts = (colour) => numbers(colour).length < 4 ? [...numbers(colour), 1] : numbers(colour);
+const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+const ground = (node) => node === null ? [255, 255, 255, 1]
+  : over(parts(getComputedStyle(node).backgroundColor), ground(node.parentElement));
+const shown = (node) => node.checkVisibility() && !node.disabled && [...node.childNodes].some(
+  (child) => child.nodeType === Node.TEXT_NODE && child.textContent.trim());
+const entry = (node, text, colour) => {
+  const below = ground(node);
+  return [text, `rgb(${over(parts(colour), below).slice(0, 3)})`, `rgb(${below.slice(0, 3)})`];
+};
+const found = [...document.body.querySelectorAll("*")].filter(shown).map(
+  (node) => entry(node, node.textContent.trim(), getComputedStyle(node).color));
+const text = document.getElementById("text");
+found.push(entry(text, "placeholder", getComputedStyle(text, "::placeholder").color));
+return found;
+"""
 SCREENSHOTS = Path(os.environ.get("SIMCKP_SCREENSHOTS", REPOSITORY / "reports" / "screenshots"))
 
 
@@ -56,6 +75,16 @@ def show(browser: Any, address: str) -> None:
     WebDriverWait(browser, 30).until(lambda b: b.execute_script(shown))
 
 
+def keep(browser: Any, state: str) -> None:
+    """Keep a picture of the page for people to look at, once it can be read: every text has contrast."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    browser.save_screenshot(str(SCREENSHOTS / f"page-{state}-{browser.scheme}.png"))
+    texts = browser.execute_script(TEXTS_AND_GROUNDS)
+    assert texts
+    faint = {text: contrast(ink, ground) for text, ink, ground in texts if contrast(ink, ground) < 4.5}
+    assert faint == {}
+
+
 def find(browser: Any, address: str) -> None:
     """Paste a text and ask, with the keyboard alone."""
     show(browser, address)
@@ -74,8 +103,7 @@ def test_a_person_finds_keyphrases(browser: Any, address: str) -> None:
     assert marks and all(mark in TEXT for mark in marks)
     assert len(items(browser, "present")) >= 3
     assert browser.find_element(By.ID, "said").text == "as the model chooses"
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    browser.save_screenshot(str(SCREENSHOTS / f"page-{browser.scheme}.png"))
+    keep(browser, "found")
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     assert errors == []
     requests = [
@@ -95,6 +123,7 @@ def test_the_slider_by_keyboard(browser: Any, address: str) -> None:
     assert "from" in browser.find_element(By.ID, "said").text
     assert items(browser, "present") == []
     assert browser.find_elements(By.CSS_SELECTOR, "#marked mark") == []
+    keep(browser, "slider")
     press(browser, Keys.HOME)
     assert len(items(browser, "present")) >= len(chosen)
     press(browser, Keys.TAB)
@@ -106,6 +135,7 @@ def test_the_slider_by_keyboard(browser: Any, address: str) -> None:
 def test_a_file_is_opened_and_the_keyphrases_are_saved(browser: Any, address: str, tmp_path: Path) -> None:
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     show(browser, address)
+    keep(browser, "empty")
     status = browser.find_element(By.ID, "status")
     (tmp_path / "paper.pdf").write_bytes(pdf_with("Tabu search of random graphs and local search"))
     browser.find_element(By.ID, "file").send_keys(str(tmp_path / "paper.pdf"))
@@ -114,6 +144,7 @@ def test_a_file_is_opened_and_the_keyphrases_are_saved(browser: Any, address: st
     (tmp_path / "broken.pdf").write_bytes(b"nothing")
     browser.find_element(By.ID, "file").send_keys(str(tmp_path / "broken.pdf"))
     WebDriverWait(browser, 30).until(lambda _: "broken.pdf was not opened: body: no PDF file" in status.text)
+    keep(browser, "broken-file")
     (tmp_path / "note.txt").write_text(TEXT, encoding="utf-8")
     browser.find_element(By.ID, "file").send_keys(str(tmp_path / "note.txt"))
     WebDriverWait(browser, 30).until(lambda _: "note.txt is open" in status.text)
@@ -148,6 +179,21 @@ def test_a_refusal_is_shown(browser: Any, address: str) -> None:
     WebDriverWait(browser, 30).until(lambda b: b.find_element(By.ID, "status").text.startswith("No keyphrases"))
     assert "400000" in browser.find_element(By.ID, "status").text
     assert not browser.find_element(By.ID, "result").is_displayed()
+    keep(browser, "refused")
+
+
+def test_it_fits_a_telephone(browser: Any, address: str) -> None:
+    whole = browser.get_window_size()
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+    )
+    try:
+        find(browser, address)
+        keep(browser, "telephone")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert browser.get_window_size() == whole
 
 
 def channels(colour: str) -> list[float]:
