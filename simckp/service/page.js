@@ -119,7 +119,9 @@ function show() {
 }
 
 function list(kind, phrases) {
-  $(`${kind}-count`).textContent = `(${phrases.length})`;
+  const more = least === null && answer.phrases.some((phrase) => phrase.kind === kind);
+  const none = more ? "none is probable enough; the slider shows more" : "none";
+  $(`${kind}-count`).textContent = `(${phrases.length || none})`;
   $(`${kind}-list`).replaceChildren(...phrases.map((phrase) => {
     const item = element("li", phrase.phrase);
     item.append(element("span", phrase.score.toFixed(2)));

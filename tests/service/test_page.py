@@ -123,6 +123,7 @@ def test_the_slider_by_keyboard(browser: Any, address: str) -> None:
     assert "from" in browser.find_element(By.ID, "said").text
     assert items(browser, "present") == []
     assert browser.find_elements(By.CSS_SELECTOR, "#marked mark") == []
+    assert browser.find_element(By.ID, "present-count").text == "(none)"
     keep(browser, "slider")
     press(browser, Keys.HOME)
     assert len(items(browser, "present")) >= len(chosen)
