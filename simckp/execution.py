@@ -27,6 +27,8 @@ from simckp.runtime.quiet import quiet_transformers
 Rows = list[Any]
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
+_PIECES_AT_HAND = 2  # of a worker of a Ray cluster's GPU: one that it computes, and the next
+_SECONDS_FOR_A_GPU = 60.0  # until it is said that a stage waits for one
 _GPUS = "SIMCKP_GPUS"  # how many workers with a GPU share this machine
 _NOT_SHARED = "this worker does not see the folder of the pieces"
 
@@ -329,6 +331,126 @@ def _begin_worker(gpus: Any, count: int, level: int) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus.get()
 
 
+def _gpus_of_node() -> int:
+    """Return how many GPUs the node of this Ray worker has, of which the worker sees its own only."""
+    ray: Any = importlib.import_module("ray")
+    own = ray.get_runtime_context().get_node_id()
+    return next((int(node["Resources"].get("GPU", 1)) for node in ray.nodes() if node["NodeID"] == own), 1)
+
+
+@dataclass(slots=True, eq=False)
+class _Begun:
+    """A piece for a worker of a Ray cluster's GPU, and how it ended."""
+
+    piece: Piece
+    rows: Rows | None
+    deaths: int = 0
+    ended: bool = False
+    result: Any = None
+    error: BaseException | None = None
+
+
+class _RayGpus:
+    """One worker (Ray's actor) a GPU, which keeps its network.
+
+    A process that computes with CUDA stays on the GPU that it began with, while Ray gives each *task* any GPU of the
+    node that is free: two processes that take turns would come to share one. An actor keeps its GPU. One that dies is
+    replaced, here or on another node, and its pieces are computed by others. Work goes only to those that are there,
+    two pieces at a time, so that none waits for this process.
+    """
+
+    def __init__(self, ray: Any, compute: Callable[[Piece, Rows | None], Any], count: int) -> None:
+        class Worker:
+            def __init__(self) -> None:
+                os.environ[_GPUS] = str(_gpus_of_node())
+
+            def ready(self) -> None:
+                pass
+
+            def compute(self, piece: Piece, rows: Rows | None) -> Any:
+                return compute(piece, rows)
+
+        self._ray = ray
+        self._actor = ray.remote(num_gpus=1, num_cpus=0)(Worker)
+        self._coming: dict[Any, Any] = {}  # workers, by the reference that is there as soon as they are
+        self._busy: dict[Any, int] = {}  # the number of pieces of each worker that is there
+        self._waiting: deque[_Begun] = deque()
+        self._running: dict[Any, tuple[_Begun, Any]] = {}  # pieces with their workers, by reference
+        for _ in range(count):
+            self._call()
+
+    def begin(self, piece: Piece, rows: Rows | None) -> _Begun:
+        """Let the worker that has least to do compute a piece, or the first that has time."""
+        begun = _Begun(piece, rows)
+        self._waiting.append(begun)
+        self._look(0.0)
+        return begun
+
+    def get(self, begun: _Begun) -> Any:
+        """Wait for a piece, and return or raise what came of it."""
+        while not begun.ended:
+            if not self._look(_SECONDS_FOR_A_GPU) and not self._busy:
+                _LOG.info("waiting for a GPU of the Ray cluster")
+        if begun.error is not None:
+            raise begun.error
+        return begun.result
+
+    def end(self) -> None:
+        """Give the GPUs back."""
+        for worker in (*self._busy, *self._coming.values()):
+            self._ray.kill(worker)
+
+    def _call(self) -> None:
+        worker = self._actor.remote()
+        self._coming[worker.ready.remote()] = worker
+
+    def _look(self, seconds: float) -> bool:
+        """Take in workers that came and pieces that ended, hand out those that wait; return whether there was any."""
+        references = [*self._coming, *self._running]
+        there, _ = self._ray.wait(references, num_returns=1 if seconds else len(references), timeout=seconds)
+        for reference in there:
+            if reference in self._coming:
+                self._greet(reference)
+            else:
+                self._take(reference)
+        while self._waiting and self._busy:
+            worker = min(self._busy, key=self._busy.__getitem__)
+            if self._busy[worker] == _PIECES_AT_HAND:
+                break
+            begun = self._waiting.popleft()
+            self._busy[worker] += 1
+            self._running[worker.compute.remote(begun.piece, begun.rows)] = begun, worker
+        return bool(there)
+
+    def _greet(self, reference: Any) -> None:
+        worker = self._coming.pop(reference)
+        try:
+            self._ray.get(reference)
+        except self._ray.exceptions.RayActorError:
+            self._call()
+        else:
+            self._busy[worker] = 0
+
+    def _take(self, reference: Any) -> None:
+        begun, worker = self._running.pop(reference)
+        try:
+            begun.result = self._ray.get(reference)
+        except self._ray.exceptions.RayActorError:
+            if self._busy.pop(worker, None) is not None:
+                _LOG.warning("a worker of the Ray cluster died; its rows are computed again")
+                self._call()
+            begun.deaths += 1
+            if begun.deaths < _ATTEMPTS:
+                self._waiting.appendleft(begun)
+                return
+            begun.error = SimCKPError(f"workers of the Ray cluster died {_ATTEMPTS} times (is there enough memory?)")
+        except self._ray.exceptions.RayError as error:
+            begun.error = error
+        if worker in self._busy:
+            self._busy[worker] -= 1
+        begun.ended = True
+
+
 class _RayPool:
     """Tasks on a Ray cluster; Ray restarts the tasks of a dead worker or node elsewhere.
 
@@ -358,8 +480,6 @@ class _RayPool:
         if engine.gpu and not on_gpus:
             _LOG.info("the Ray cluster has no GPU: its %d cores compute", cores)
         self.ahead = 2 * workers
-        # Ray would end a worker after each task that uses a GPU, and its successor would load the network again.
-        options = {"num_gpus": 1, "num_cpus": 0, "max_calls": 0} if on_gpus else {"num_cpus": 1}
         marker = self._marker
 
         def compute(piece: Piece, rows: Rows | None) -> Rows | str | None:
@@ -370,7 +490,8 @@ class _RayPool:
             _compute(function, piece, files)
             return None
 
-        self._task = self._ray.remote(max_retries=-1, **options)(compute)
+        self._gpus = _RayGpus(self._ray, compute, gpus) if on_gpus else None
+        self._task = self._ray.remote(max_retries=-1, num_cpus=1)(compute)
 
     def __enter__(self) -> Self:
         self._marker.touch()
@@ -378,24 +499,29 @@ class _RayPool:
 
     def __exit__(self, *_: object) -> None:
         self._marker.unlink(missing_ok=True)
+        if self._gpus is not None:
+            self._gpus.end()
         if self._owns_cluster:
             self._ray.shutdown()
 
     def submit(self, piece: Piece) -> tuple[Piece, Any]:
-        return piece, self._task.remote(piece, None if self._shared else piece.read())
+        return piece, self._begin(piece, None if self._shared else piece.read())
+
+    def _begin(self, piece: Piece, rows: Rows | None) -> Any:
+        return self._task.remote(piece, rows) if self._gpus is None else self._gpus.begin(piece, rows)
 
     def finish(self, handle: tuple[Piece, Any]) -> None:
-        piece, reference = handle
-        rows = self._get(reference)
+        piece, begun = handle
+        rows = self._get(begun)
         if rows == _NOT_SHARED:
             self._shared = False
-            rows = self._get(self._task.remote(piece, piece.read()))
+            rows = self._get(self._begin(piece, piece.read()))
         if rows is not None:
             self._files.write(piece.path, rows)
 
-    def _get(self, reference: Any) -> Any:
+    def _get(self, begun: Any) -> Any:
         try:
-            return self._ray.get(reference)
+            return self._ray.get(begun) if self._gpus is None else self._gpus.get(begun)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
         except self._ray.exceptions.RayError as error:

@@ -12,7 +12,8 @@ import pytest
 
 from simckp.candidates.mining import mine_pairs
 from simckp.data.datasets import AlignedDatasets, Dataset, ShardFiles, read_shard, write_dataset
-from simckp.execution import Engine, _RayPool, map_pieces
+from simckp.errors import SimCKPError
+from simckp.execution import _GPUS, Engine, _RayPool, available_cores, helpers_of_each_gpu, map_pieces
 from tests.conftest import make_document, make_tagged
 from tests.execution.test_execution import shout, source_of
 
@@ -27,7 +28,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     nodes = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
-    nodes.add_node(**NODE)
+    nodes.add_node(**NODE | {"num_gpus": 2})
     ray.init(address=nodes.address, log_to_driver=False)
     try:
         yield nodes
@@ -101,23 +102,36 @@ def test_workers_read_and_write_in_a_shared_folder(
     assert {path.suffix for path in (tmp_path / "scratch").iterdir()} == {".parquet"}
 
 
-def name_gpu(rows: list[Any]) -> list[Any]:
-    """Note the node and its GPU (Ray hands out what a node says it has)."""
-    time.sleep(0.5)
-    place = f"{ray.get_runtime_context().get_node_id()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getpid()}"
-    return [row | {"title": place} for row in rows]
+def name_gpu(rows: list[Any], *, log: Path) -> list[Any]:
+    """Note the node, its GPU (Ray hands out what a node says it has), and how its cores are shared."""
+    (log / str(os.getpid())).touch()
+    deadline = time.monotonic() + 60
+    while len(list(log.iterdir())) < 3 and time.monotonic() < deadline:  # until all have begun
+        time.sleep(0.05)
+    node, own = ray.get_runtime_context().get_node_id(), os.environ.get("CUDA_VISIBLE_DEVICES")
+    return [row | {"title": f"{node} {own} {os.getpid()} {os.environ[_GPUS]} {helpers_of_each_gpu()}"} for row in rows]
 
 
 def test_each_task_of_a_gpu_stage_has_a_gpu(cluster: Any, tmp_path: Path) -> None:
     source = source_of(tmp_path / "source", ROWS)
-    engine = Engine(backend="ray", gpu=True)
+    log = tmp_path / "log"
+    log.mkdir()
     pieces = map_pieces(
-        name_gpu, source, files=ShardFiles("documents"), piece_rows=4, scratch=tmp_path / "scratch", engine=engine
+        partial(name_gpu, log=log),
+        source,
+        files=ShardFiles("documents"),
+        piece_rows=2,
+        scratch=tmp_path / "scratch",
+        engine=Engine(backend="ray", gpu=True),
     )
     places = {row["title"] for piece in pieces for row in read_shard(piece, name="documents")}
-    assert len(places) == 2
-    assert {place.split(" ")[1] for place in places} == {"0"}
-    assert len({place.split(" ")[2] for place in places}) == 2, "each worker kept its process"
+    nodes, gpus, processes, sharing, helpers = zip(*(place.split(" ") for place in places), strict=True)
+    assert len(places) == len(set(processes)) == 3, "each worker kept its process"
+    assert sorted(gpus) == ["0", "0", "1"]
+    assert len(set(nodes)) == 2
+    assert sorted(sharing) == ["1", "2", "2"]
+    cores = available_cores()
+    assert {int(one) for one in helpers} == {max(1, cores - 1), max(1, cores // 2 - 1)}
 
 
 def test_an_error_of_the_function_is_that_of_a_local_run(cluster: Any, tmp_path: Path) -> None:
@@ -156,3 +170,37 @@ def test_the_bytes_are_those_of_local_processes(cluster: Any, tmp_path: Path) ->
     assert len(list((tmp_path / "local").iterdir())) == 3
     for path in (tmp_path / "local").iterdir():
         assert path.read_bytes() == (tmp_path / "ray" / path.name).read_bytes()
+
+
+def dies(rows: list[Any], *, log: Path, always: bool) -> list[Any]:
+    """Let the worker of the first piece die: once, or each time."""
+    if rows[0]["id"] == "0" and (always or not (log / "died").exists()):
+        (log / "died").touch()
+        os._exit(1)
+    return [row | {"title": row["text"].upper()} for row in rows]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_worker_with_a_gpu_that_dies_is_replaced(
+    cluster: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, always: bool
+) -> None:
+    pieces = map_pieces(
+        partial(dies, log=tmp_path, always=always),
+        source_of(tmp_path / "source", ROWS),
+        files=ShardFiles("documents"),
+        piece_rows=4,
+        scratch=tmp_path / "scratch",
+        engine=Engine(backend="ray", gpu=True),
+    )
+    if always:
+        with pytest.raises(SimCKPError, match="died 4 times"):
+            list(pieces)
+    else:
+        titles = [row["title"] for piece in pieces for row in read_shard(piece, name="documents")]
+        assert titles == [f"T{n}" for n in range(24)]
+    assert "a worker of the Ray cluster died" in caplog.text
+    # The GPUs are given back.
+    deadline = time.monotonic() + 60
+    while ray.available_resources().get("GPU", 0) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ray.available_resources()["GPU"] == 3
