@@ -34,6 +34,7 @@ CURVES = (
     ("documents", "training_documents", "training documents of stage 1", True),
 )
 ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is also a baseline
+EVALUATION = "evaluate"
 _LOG = logging.getLogger("pipeline")
 
 
@@ -112,7 +113,8 @@ def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], opt
         changes = [word for key, value in variants[name].items() for word in ("-S", f"{key}={json.dumps(value)}")]
         _LOG.info("%s, %s: %s", comparison, name, " ".join(changes) or "the parameters as they are")
         try:
-            _dvc("exp", "run", *options, "-n", _free_name(f"{comparison}-{number}"), *changes)
+            # Only as far as the metrics: nobody reads the report or packages the model of a row of a table.
+            _dvc("exp", "run", *options, "-n", _free_name(f"{comparison}-{number}"), *changes, EVALUATION)
         finally:
             # DVC leaves the parameters of an experiment in the workspace.
             PARAMS.write_text(before, encoding="utf-8")
