@@ -111,13 +111,16 @@ def shards(folder: Path) -> list[Path]:
     return files
 
 
-@collector_paused()
 def read_shard(path: Path, *, name: str) -> list[Any]:
     """Return the rows of one Parquet file.
 
     Raises:
         InputError: The file is missing or damaged, or holds another data set or version than ``name``.
     """
+    return _rows(_table(path, name), path)
+
+
+def _table(path: Path, name: str) -> pa.Table:
     try:
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
     except (pa.ArrowException, OSError, ValueError) as error:  # a damaged file can raise any of these
@@ -129,6 +132,11 @@ def read_shard(path: Path, *, name: str) -> list[Any]:
         raise InputError(path, None, None, message)
     if not table.schema.equals(schema(name)):
         raise _damaged(path, "its columns are not those of its data set")
+    return table
+
+
+@collector_paused()
+def _rows(table: pa.Table, path: Path) -> list[Any]:
     try:
         rows: list[Any] = table.to_pylist()
     except ValueError as error:
@@ -244,23 +252,35 @@ class AlignedDatasets:
         Raises:
             InputError: See :func:`shards`, :func:`read_shard` and :func:`aligned`.
         """
-        columns = [_read_range(part.folder, part.name, start, stop) for part in self.parts]
-        if len(columns) == 1:
-            return [row for row in columns[0] if row["id"] not in self.without]
-        rows = _side_by_side(columns, [str(part.folder) for part in self.parts], start)
-        return [row for row in rows if row[0]["id"] not in self.without]
+        if len(self.parts) == 1:
+            return _read_range(self.parts[0], start, stop, self.without)
+        try:
+            return self._tuples(start, stop, self.without)
+        except InputError:
+            if self.without:
+                self._tuples(start, stop, frozenset())  # whose message counts all rows
+            raise
+
+    def _tuples(self, start: int, stop: int, without: frozenset[str]) -> list[tuple[Any, ...]]:
+        columns = [_read_range(part, start, stop, without) for part in self.parts]
+        return list(_side_by_side(columns, [str(part.folder) for part in self.parts], start))
 
 
-def _read_range(folder: Path, name: str, start: int, stop: int) -> list[Any]:
+def _read_range(dataset: Dataset, start: int, stop: int, without: frozenset[str]) -> list[Any]:
+    folder, name = dataset.folder, dataset.name
     paths = shards(folder)
     # All shards but the last have as many rows as the first: of ten thousand footers only one is read.
     size = int(pq.read_metadata(paths[0]).num_rows)
     rows: list[Any] = []
     for index in range(start // size, min(-(-stop // size), len(paths))) if size else ():
-        found = read_shard(paths[index], name=name)
-        if len(found) != size and index + 1 < len(paths):
-            raise _damaged(paths[index], f"it has {len(found)} rows, the first shard has {size}")
-        rows += found[max(0, start - index * size) : stop - index * size]
+        table = _table(paths[index], name)
+        if table.num_rows != size and index + 1 < len(paths):
+            raise _damaged(paths[index], f"it has {table.num_rows} rows, the first shard has {size}")
+        begin = max(0, start - index * size)
+        table = table.slice(begin, max(0, stop - index * size - begin))
+        if without:  # here, because it is making Python's objects that takes time
+            table = table.filter(pc.invert(pc.is_in(table["id"], value_set=pa.array(without, pa.string()))))
+        rows += _rows(table, paths[index])
     return rows
 
 

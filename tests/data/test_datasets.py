@@ -145,6 +145,17 @@ def test_a_range_is_found_without_the_other_shards(tmp_path: Path, monkeypatch: 
         source.read(13, 17)
 
 
+def test_rows_that_are_left_out_are_counted_in_messages(tmp_path: Path) -> None:
+    rows = [make_document("t", [], identifier=str(n)) for n in range(6)]
+    datasets.write_dataset(tmp_path / "a", rows, name="documents", shard_rows=4)
+    datasets.write_dataset(tmp_path / "b", rows[:4] + rows[:3:-1], name="documents", shard_rows=4)
+    parts = (Dataset(tmp_path / "a", "documents"), Dataset(tmp_path / "b", "documents"))
+    some = datasets.AlignedDatasets(parts, frozenset({"0", "2"}))
+    assert some.read(0, 4) == [(rows[1], rows[1]), (rows[3], rows[3])]
+    with pytest.raises(InputError, match=r"5.*hold different documents: \['4', '5'\]"):
+        some.read(0, 6)
+
+
 def test_lists_are_counted_without_making_rows(tmp_path: Path) -> None:
     rows = [make_document("t", ["a"] * n, identifier=str(n)) for n in range(5)]
     datasets.write_dataset(tmp_path, rows, name="documents", shard_rows=2)
