@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
@@ -268,9 +269,7 @@ class AlignedDatasets:
 
 def _read_range(dataset: Dataset, start: int, stop: int, without: frozenset[str]) -> list[Any]:
     folder, name = dataset.folder, dataset.name
-    paths = shards(folder)
-    # All shards but the last have as many rows as the first: of ten thousand footers only one is read.
-    size = int(pq.read_metadata(paths[0]).num_rows)
+    paths, size = _listed(folder, folder.stat().st_mtime_ns if folder.exists() else 0)
     rows: list[Any] = []
     for index in range(start // size, min(-(-stop // size), len(paths))) if size else ():
         table = _table(paths[index], name)
@@ -282,6 +281,17 @@ def _read_range(dataset: Dataset, start: int, stop: int, without: frozenset[str]
             table = table.filter(pc.invert(pc.is_in(table["id"], value_set=pa.array(without, pa.string()))))
         rows += _rows(table, paths[index])
     return rows
+
+
+@lru_cache(maxsize=16)
+def _listed(folder: Path, changed_ns: int) -> tuple[list[Path], int]:
+    """Return the shards of a folder that was changed then, and the number of rows of the first.
+
+    All but the last have as many, so of ten thousand footers only one is read; and the folder is listed once by each
+    process that reads ten thousand pieces of it, not for each of them.
+    """
+    paths = shards(folder)
+    return paths, int(pq.read_metadata(paths[0]).num_rows)
 
 
 def total_lengths(dataset: Dataset, columns: dict[str, str]) -> dict[str, int]:
