@@ -64,6 +64,9 @@ def predict(
         float | None, typer.Option(min=0, max=1, help="All that are at least so probable.")
     ] = None,
     present_only: Annotated[bool, typer.Option(help="Predict no absent keyphrases; much faster.")] = False,
+    no_beams: Annotated[
+        bool, typer.Option("--no-beams", help="Absent keyphrases from the memory of training documents alone; faster.")
+    ] = False,
     vocabulary: Vocabulary = None,
     only_vocabulary: OnlyVocabulary = False,
     stop: Stop = None,
@@ -93,7 +96,7 @@ def predict(
     # The model is loaded when the output is open, so that no time is lost on one that cannot be written.
     @cache
     def predictor() -> KeyphrasePredictor:
-        return KeyphrasePredictor(folder, kinds=kinds)
+        return KeyphrasePredictor(folder, kinds=kinds, beams=not no_beams)
 
     def records(batch: Iterable[RawDocument]) -> Iterator[dict[str, str]]:
         return ({"title": raw.title, "abstract": raw.abstract} for raw in batch)
@@ -104,7 +107,7 @@ def predict(
             lambda batch: predictor()(list(records(batch)), batch_size=batch_size, **options),
             output,
             piece_rows=max(batch_size, 64),
-            made_with={"model": fingerprint(folder), **wish, "terms": terms.fingerprint()},
+            made_with={"model": fingerprint(folder), **wish, "beams": not no_beams, "terms": terms.fingerprint()},
             resume=resume,
         )
         return

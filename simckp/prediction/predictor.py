@@ -93,14 +93,16 @@ class KeyphrasePredictor:
         folder: A model folder: networks as safetensors, everything else as JSON; nothing in it is executed.
         kinds: Kinds of keyphrases that it can predict. Only what they need is loaded: with ``present`` alone, neither
             the beam search nor the reranker.
+        beams: Whether absent keyphrases come from the generator's beams too, or from the memory of training documents
+            alone, which is faster (and as good, where the memory is large: docs/results).
 
     Raises:
-        SimCKPError: The folder is not a model folder or is damaged, the tagger's model is not installed, or a kind is
-            unknown.
+        SimCKPError: The folder is not a model folder or is damaged, the tagger's model is not installed, a kind is
+            unknown, or the model has nothing but its beams.
     """
 
-    def __init__(self, folder: Path, *, kinds: Sequence[Kind] = KINDS) -> None:
-        self._folder, self.kinds = folder, kinds
+    def __init__(self, folder: Path, *, kinds: Sequence[Kind] = KINDS, beams: bool = True) -> None:
+        self._folder, self.kinds, self._beams = folder, kinds, beams
         if not _are_kinds(kinds, KINDS):
             raise SimCKPError(f"kinds={kinds!r}: expected some of {list(KINDS)}")
         self.settings = read_settings(folder / SETTINGS, PredictorSettings)
@@ -110,6 +112,8 @@ class KeyphrasePredictor:
         except (OSError, SafetensorError) as error:
             reason = str(error).splitlines() or [type(error).__name__]
             raise SimCKPError(f"{folder}: its networks are missing or damaged: {reason[0]}") from error
+        if not beams and not (self._networks.extracts and NEIGHBOURS in self.settings.generation.sources):
+            raise SimCKPError(f"{folder}: this model has no memory of training documents; it needs its beams")
         self._evidence = _read_evidence(folder) if self.settings.selection.evidence else None
         with speaking(self.language):
             self._tagger = load_tagger(self.settings.tagger)
@@ -179,14 +183,14 @@ class KeyphrasePredictor:
 
     @classmethod
     def from_pretrained(
-        cls, name: str | Path, *, revision: str | None = None, kinds: Sequence[Kind] = KINDS
+        cls, name: str | Path, *, revision: str | None = None, kinds: Sequence[Kind] = KINDS, beams: bool = True
     ) -> "KeyphrasePredictor":
-        """Return the model in a folder, or a model of the hub by its id; ``kinds`` as for the class.
+        """Return the model in a folder, or a model of the hub by its id; ``kinds`` and ``beams`` as for the class.
 
         Raises:
             SimCKPError: See :func:`simckp.prediction.model_source.find_model` and the class.
         """
-        return cls(find_model(name, revision=revision), kinds=kinds)
+        return cls(find_model(name, revision=revision), kinds=kinds, beams=beams)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Copy the model folder.
@@ -380,6 +384,7 @@ class KeyphrasePredictor:
         beams = neighbours = found = list(map(_nothing, documents))
         if (
             generates
+            and self._beams
             and self._networks.generator is not None
             and (BEAMS in settings.generation.sources or not extracts)
         ):

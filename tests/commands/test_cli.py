@@ -57,6 +57,12 @@ def test_json_lines_in_a_pipe(model: Path, corpus: Path) -> None:
                 assert row["text"][span["start"] : span["end"]] == phrase["phrase"]
 
 
+def test_a_model_without_memory_needs_its_beams(model: Path, corpus: Path) -> None:
+    refused = call("predict", corpus, "--model", model, "--no-beams")
+    assert isinstance(refused.exception, SimCKPError)
+    assert "has no memory of training documents; it needs its beams" in str(refused.exception)
+
+
 def test_csv_has_a_row_a_phrase(model: Path, corpus: Path, tmp_path: Path) -> None:
     fine("predict", corpus, "--model", model, "-o", tmp_path / "out.csv", "--present-only", "--top", 2)
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as source:

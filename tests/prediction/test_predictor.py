@@ -397,9 +397,14 @@ def test_absent_keyphrases_come_from_neighbours_too(
     with_memory(folder, "beams")
     beams = {surface for surface, _ in phrases(KeyphrasePredictor.from_pretrained(folder)(text), "absent")}
     assert both == {*beams, "graph theory"}
+    with pytest.raises(SimCKPError, match="has no memory of training documents; it needs its beams"):
+        KeyphrasePredictor(folder, beams=False)
     assert KeyphrasePredictor.from_pretrained(folder)("?!").phrases == []
     # A folder that lost its memory says so once and goes on with the decoder.
     with_memory(folder, "beams", "neighbours")
+    fast = KeyphrasePredictor.from_pretrained(folder, beams=False)
+    assert phrases(fast(text), "absent") == phrases(alone, "absent")
+    assert "_overgenerator" not in vars(fast)
     shutil.rmtree(folder / "memory")
     predictor = KeyphrasePredictor.from_pretrained(folder)
     caplog.clear()
