@@ -34,7 +34,6 @@ CURVES = (
     ("documents", "training_documents", "training documents of stage 1", True),
 )
 ABLATION, GENERATION = "ablation", "w/o CL"  # the variant that is also a baseline
-EVALUATION = "evaluate"
 _LOG = logging.getLogger("pipeline")
 
 
@@ -114,7 +113,7 @@ def run_variants(comparison: str, variants: Mapping[str, Mapping[str, Any]], opt
         _LOG.info("%s, %s: %s", comparison, name, " ".join(changes) or "the parameters as they are")
         try:
             # Only as far as the metrics: nobody reads the report or packages the model of a row of a table.
-            _dvc("exp", "run", *options, "-n", _free_name(f"{comparison}-{number}"), *changes, EVALUATION)
+            _dvc("exp", "run", *options, "-n", _free_name(f"{comparison}-{number}"), *changes, "evaluate")
         finally:
             # DVC leaves the parameters of an experiment in the workspace.
             PARAMS.write_text(before, encoding="utf-8")

@@ -21,22 +21,21 @@ import numpy as np
 from pipeline.runner import PARAMS, run
 from simckp.data.datasets import Dataset, aligned
 from simckp.data.files import write_json
-from simckp.data.records import Document, Generated, Kind, Predicted, PredictedPhrase, Scored
+from simckp.data.records import BEAMS, NEIGHBOURS, Document, Generated, Kind, Predicted, PredictedPhrase, Scored
 from simckp.evaluation.evaluator import Evaluator
 from simckp.evaluation.recall import AbsentRecalls
-from simckp.evidence.classifier import Classifier, fit
-from simckp.evidence.evidence import DEPTH, FOLDS, NAMES, fold_of
+from simckp.evidence.evidence import DEPTH, NAMES, KindOfEvidence, fit_kind, fold_of
 from simckp.evidence.features import OF_RANKING, absent_features, present_features
 from simckp.evidence.statistics import PhraseStatistics
 from simckp.language import speak
-from simckp.params import VALID, read_params
+from simckp.params import VALID, Evaluation, read_params
 from simckp.retrieval.fusion import fused
 from simckp.thresholds.keyphrases import paired_kinds
 from simckp.thresholds.selection import Floats
 
 TEXT = "text"
 # Whether the phrases of beams and of neighbours count.
-SOURCES = {"beams": (True, False), "neighbours": (False, True), "both": (True, True)}
+SOURCES = {BEAMS: (True, False), NEIGHBOURS: (False, True), "both": (True, True)}
 ITSELF, SIMILARITY, EVIDENCE, ALL = "source", "similarity", "evidence", "similarity and evidence"
 RANKINGS = {TEXT: (SIMILARITY, EVIDENCE, ALL)} | dict.fromkeys(SOURCES, (ITSELF, SIMILARITY, EVIDENCE, ALL))
 FIGURES = tuple(f"{name}{end}" for name in ("F1@5", "R@50") for end in ("", "_low", "_high"))
@@ -95,16 +94,17 @@ def columns(kind: Kind, ranking: str) -> list[int]:
     return [place for place, name in enumerate(NAMES[kind]) if ranking == ALL or name not in OF_RANKING]
 
 
-def fitted(valid: Sequence[Row], source: str, ranking: str) -> list[Classifier | None]:
-    """Return the classifier of all validation documents, then those without each fold."""
+def fitted(valid: Sequence[Row], source: str, ranking: str) -> KindOfEvidence:
+    """Return the classifiers of a ranking, with and without each fold of the validation documents."""
     kind = kind_of(source)
     chosen = columns(kind, ranking)
-    matrix = np.concatenate([row.pools[source].features[:DEPTH, chosen] for row in valid])
-    parts = [[phrase["label"] for phrase in row.pools[source].scored["phrases"][:DEPTH]] for row in valid]
-    label = np.concatenate([np.asarray(part, dtype=np.bool_) for part in parts])
-    fold = np.repeat([fold_of(row.document["id"]) for row in valid], list(map(len, parts)))
-    names = [NAMES[kind][place] for place in chosen]
-    return [fit(matrix[kept], label[kept], names) for kept in (fold != without for without in (-1, *range(FOLDS)))]
+    pools = [row.pools[source] for row in valid]
+    return fit_kind(
+        [pool.features[:DEPTH, chosen] for pool in pools],
+        [np.asarray([phrase["label"] for phrase in pool.scored["phrases"][:DEPTH]], dtype=np.bool_) for pool in pools],
+        [fold_of(row.document["id"]) for row in valid],
+        [NAMES[kind][place] for place in chosen],
+    )
 
 
 def kind_of(source: str) -> Kind:
@@ -112,21 +112,24 @@ def kind_of(source: str) -> Kind:
     return "present" if source == TEXT else "absent"
 
 
-def order(row: Row, source: str, ranking: str, classifiers: Sequence[Classifier | None], *, seen: bool) -> list[int]:
+def order(row: Row, source: str, ranking: str, classifiers: KindOfEvidence | None, *, seen: bool) -> list[int]:
     """Return the places of a pool's phrases, best first."""
     pool = row.pools[source]
     if ranking == ITSELF:
         return sorted(range(len(pool.places)), key=pool.places.__getitem__)
-    classifier = None if ranking == SIMILARITY else classifiers[1 + fold_of(row.document["id"]) if seen else 0]
+    if classifiers is None:
+        return list(range(len(pool.places)))
+    classifier = classifiers.folds[fold_of(row.document["id"])] if seen else classifiers.whole
     if classifier is None:
         return list(range(len(pool.places)))
     probability = classifier.probabilities(pool.features[:, columns(kind_of(source), ranking)])
     return [int(place) for place in np.argsort(-probability, kind="stable")]
 
 
-def measured(of_set: Sequence[Row], source: str, ranked: Sequence[list[int]], *, seed: int) -> dict[str, float]:
+def measured(
+    of_set: Sequence[Row], source: str, ranked: Sequence[list[int]], evaluation: Evaluation, *, seed: int
+) -> dict[str, float]:
     """Return the metrics of a ranking: F1 of the best five and, of absent phrases, recall of the best fifty."""
-    evaluation = read_params(PARAMS).evaluation
     intervals: dict[str, Any] = {"resamples": evaluation.resamples, "confidence": evaluation.confidence}
     kind = kind_of(source)
     evaluator, recalls = Evaluator(source, seed, [evaluation.profile]), AbsentRecalls()
@@ -148,7 +151,7 @@ def measured(of_set: Sequence[Row], source: str, ranked: Sequence[list[int]], *,
     return {name: figures[name] for name in FIGURES if name in figures}
 
 
-def worth(data: Path, seed: str) -> dict[str, Any]:
+def worth(data: Path, seed: str, evaluation: Evaluation) -> dict[str, Any]:
     """Return the metrics of every ranking: set, source, ranking, figure."""
     statistics = PhraseStatistics.of(Dataset(data / "phrases", "phrases").read())
     valid = list(rows(data, seed, VALID, statistics))
@@ -160,9 +163,9 @@ def worth(data: Path, seed: str) -> dict[str, Any]:
         of_set = valid if set_name == VALID else list(rows(data, seed, set_name, statistics))
         for source, rankings in RANKINGS.items():
             for ranking in rankings:
-                own = classifiers.get((source, ranking), ())
+                own = classifiers.get((source, ranking))
                 ranked = [order(row, source, ranking, own, seen=set_name == VALID) for row in of_set]
-                figures = measured(of_set, source, ranked, seed=int(seed))
+                figures = measured(of_set, source, ranked, evaluation, seed=int(seed))
                 found.setdefault(set_name, {}).setdefault(source, {})[ranking] = figures
     return found
 
@@ -182,7 +185,7 @@ def main(file: str) -> None:
     """Write the metrics and print the tables."""
     params = read_params(PARAMS)
     speak(params.language)
-    found = worth(Path("data"), str(params.seeds[0]))
+    found = worth(Path("data"), str(params.seeds[0]), params.evaluation)
     write_json(Path(file), found)
     tables = (table(found, "F1@5", [TEXT]), table(found, "F1@5", list(SOURCES)), table(found, "R@50", list(SOURCES)))
     print("\n\n".join(tables))  # noqa: T201

@@ -22,7 +22,7 @@ from simckp.thresholds.selection import Floats
 
 NAMES: dict[Kind, tuple[str, ...]] = {"present": PRESENT, "absent": ABSENT}
 Pair = tuple[Scored, Scored]
-FOLDS = 5
+_FOLDS = 5
 # Phrases of a document that are learned from: those of lower ranks are nearly all wrong, and there are many.
 DEPTH = 200
 
@@ -91,7 +91,7 @@ class Evidence(Section):
 
 def fold_of(identifier: str) -> int:
     """Return the fold of a validation document."""
-    return zlib.crc32(identifier.encode()) % FOLDS
+    return zlib.crc32(identifier.encode()) % _FOLDS
 
 
 def features(
@@ -116,19 +116,27 @@ def fit_evidence(rows: Iterable[tuple[Document, Pair, Generated, Generated]], st
         for kind, scored in zip(KINDS, pair, strict=True):
             matrices[kind].append(found[kind][:DEPTH])
             labels[kind].append(np.asarray([phrase["label"] for phrase in scored["phrases"][:DEPTH]], dtype=np.bool_))
-    return Evidence(**{kind: _of_kind(matrices[kind], labels[kind], folds, NAMES[kind]) for kind in KINDS})
+    return Evidence(**{kind: fit_kind(matrices[kind], labels[kind], folds, NAMES[kind]) for kind in KINDS})
 
 
-def _of_kind(
+def fit_kind(
     matrices: list[Floats], labels: list[NDArray[np.bool_]], folds: Sequence[int], names: Sequence[str]
 ) -> KindOfEvidence:
+    """Fit the classifiers of one kind of phrases, with and without each fold.
+
+    Args:
+        matrices: Features of the phrases of each document, shape (C, F).
+        labels: Whether they are gold, shape (C,) each.
+        folds: Fold of each document.
+        names: Names of the features.
+    """
     if not matrices:
-        return KindOfEvidence(whole=None, folds=[None] * FOLDS)
+        return KindOfEvidence(whole=None, folds=[None] * _FOLDS)
     matrix, label = np.concatenate(matrices), np.concatenate(labels)
     fold_C = np.repeat(folds, [len(one) for one in labels])
     return KindOfEvidence(
         whole=fit(matrix, label, names),
-        folds=[fit(matrix[fold_C != fold], label[fold_C != fold], names) for fold in range(FOLDS)],
+        folds=[fit(matrix[fold_C != fold], label[fold_C != fold], names) for fold in range(_FOLDS)],
     )
 
 
